@@ -1,0 +1,45 @@
+#include "costmodel/collectives/curve.h"
+
+#include <cmath>
+#include <string>
+
+namespace shardplan {
+
+Seconds step_latency(const CollectiveCoefficients& coefficients, int steps) {
+  return coefficients.base + coefficients.per_rank * steps;
+}
+
+Seconds transfer_time(Volume sent, BytesPerSecond bandwidth, const CollectiveCoefficients& coefficients) {
+  if (sent.bytes <= 0) return Seconds(0);
+  const auto half = static_cast<double>(coefficients.half.value());
+  const double ramp = std::pow(sent.bytes, coefficients.ramp) * std::pow(half, 1 - coefficients.ramp);
+  return Seconds((sent.bytes + ramp) / (bandwidth.value() * coefficients.efficiency));
+}
+
+Volume sent_volume(const CollectiveRequest& request, int ranks) {
+  if (request.sent_bytes > 0) return {request.sent_bytes};
+  if (request.kind == CollectiveKind::kSendReceive) return {request.message_bytes};
+  const double others_share = (ranks - 1.0) / ranks;
+  return {request.message_bytes * others_share * (request.kind == CollectiveKind::kAllReduce ? 2 : 1)};
+}
+
+const CollectiveCoefficients& inside(CollectiveKind kind, const HardwareProfile& profile) {
+  return collective_coefficients(profile, collective_name(kind));
+}
+
+const CollectiveCoefficients& across(CollectiveKind kind, const HardwareProfile& profile) {
+  return collective_coefficients(profile, "inter." + std::string(collective_name(kind)));
+}
+
+Seconds exchange_latency(CollectiveKind kind, const GroupLinks& links, const HardwareProfile& profile) {
+  const int ways = kind == CollectiveKind::kAllReduce ? 2 : 1;
+  return across(kind, profile).per_rank + links.latency * ways;
+}
+
+int log2_ceil(int count) {
+  int steps = 0;
+  while ((1LL << steps) < count) ++steps;
+  return steps;
+}
+
+}  // namespace shardplan

@@ -1,0 +1,262 @@
+#include "costmodel/compiled_graph.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/errors.h"
+
+namespace shardplan {
+namespace {
+
+static_assert(static_cast<int>(MathFormat::kInt8) + 1 == kMathFormats, "profiles list one peak per math format");
+
+// The arithmetic a kernel runs in on this device: its format's, or bf16 where the device has no such units.
+double peak_of(const DeviceSpec& device, const NumberFormat* format) {
+  const auto bf16 = device.peak[static_cast<std::size_t>(MathFormat::kBf16)].value();
+  if (format == nullptr || format->weight_only) return bf16;
+  const double peak = device.peak[static_cast<std::size_t>(format->math)].value();
+  return peak > 0 ? peak : bf16;   // without units for the format its weights are widened to bf16
+}
+
+CompiledWork compile_work(const WorkForm& form, const CollectivePricer& collectives, SymbolTable& symbols) {
+  const HardwareProfile& hardware = collectives.hardware();
+  CompiledWork out;
+  out.family = form.family;
+  for (const WorkTerm& term : form.terms) out.terms.push_back({symbols.index(term.symbol), term.flops, term.bytes, term.kv_bytes});
+  out.weight_bytes = form.weight_bytes;
+  out.grouped = form.grouped;
+  out.tokens_ratio = form.tokens_ratio;
+  out.flops_per_row = form.flops_per_row;
+  out.bytes_per_row = form.bytes_per_row;
+  out.bytes_per_expert = form.bytes_per_expert;
+  const double peak = peak_of(hardware.device, form.family == KernelFamily::kAttentionPrefill || form.family == KernelFamily::kAttentionDecode ? nullptr : form.format);
+  const double bandwidth = hardware.device.memory_bandwidth.value();
+  if (collectives.mode() == PriceMode::kSpeedOfLight) {
+    out.seconds_per_flop = 1 / peak;
+    out.seconds_per_byte = 1 / bandwidth;
+    return out;
+  }
+  const KernelCoefficients& c = kernel_coefficients(hardware, family_name(form.family), form.format != nullptr ? std::string(form.format->name) : "bf16");
+  out.seconds_per_flop = 1 / (peak * c.compute_efficiency);
+  out.seconds_per_byte = 1 / (bandwidth * c.memory_efficiency);
+  out.fixed = form.own_kernel ? c.fixed.value() : 0;
+  return out;
+}
+
+// Digits of the group and of the rest of the stage as device strides.
+GroupShape group_shape(const StepGraph& graph, DigitSet group, const std::vector<GroupShape::Axis>& axes) {
+  GroupShape shape;
+  for (Digit d = 0; d < graph.mesh.digit_count(); ++d) (group.contains(d) ? shape.members : shape.repeats).push_back(axes[d]);
+  return shape;
+}
+
+double lse_share(const StepGraph& graph, const Node& node) {
+  if (node.kind == NodeKind::kLseGather) return 1;
+  if (graph.value(node.inputs[0]).placement.lse.empty()) return 0;
+  const Tensor& tensor = graph.tensor_of(node.inputs[0]);
+  const double width = static_cast<double>(tensor.dims.back().extent) * element_bytes(tensor);
+  return static_cast<double>(kLseBytes) / (static_cast<double>(kLseBytes) + width);
+}
+
+CompiledTraffic compile_traffic(const StepGraph& graph, const Node& node, const CollectivePricer& collectives,
+                                const ExpertLoadModel* experts, SymbolTable& symbols, const std::vector<GroupShape::Axis>& axes,
+                                const GroupShape& boundary) {
+  CompiledTraffic out;
+  out.form = traffic_form(graph, node, experts);
+  out.symbol = symbols.index(out.form.symbol);
+  out.lse_ratio = lse_share(graph, node) * out.form.sent_ratio;
+  if (node.kind == NodeKind::kSend) {
+    out.curve = &collectives.curve(out.form.kind, boundary, 1);
+    return out;
+  }
+  double moved = std::max(out.form.sent_ratio, out.form.received_ratio);
+  if (node.kind == NodeKind::kRingAttention) {
+    out.hops = out.form.group_size - 1;
+    moved = out.form.message_ratio;
+  }
+  const double ratio = out.form.message_ratio > 0 ? moved / out.form.message_ratio : 0;
+  out.curve = &collectives.curve(out.form.kind, group_shape(graph, node.group, axes), ratio);
+  return out;
+}
+
+const char* bound_of(const CompiledWork& work, const NodeWork& done) {
+  const double compute = done.flops * work.seconds_per_flop;
+  const double memory = done.bytes * work.seconds_per_byte;
+  if (work.fixed > std::max(compute, memory)) return "fixed";
+  return compute > memory ? "compute" : "memory";
+}
+
+}  // namespace
+
+std::int32_t SymbolTable::index(const Symbol& symbol) {
+  for (std::size_t i = 0; i < symbols_.size(); ++i) {
+    if (symbols_[i] == symbol) return static_cast<std::int32_t>(i);
+  }
+  ensure(symbols_.size() < kMost, "too many symbols in one form");
+  symbols_.push_back(symbol);
+  return static_cast<std::int32_t>(symbols_.size()) - 1;
+}
+
+void SymbolTable::evaluate_all(const BatchShape& shape, Values& values, Values& means) const {
+  for (std::size_t i = 0; i < symbols_.size(); ++i) {
+    values[i] = evaluate(symbols_[i], shape);
+    const bool pairs = symbols_[i].kind == SymbolKind::kPrefillPairs || symbols_[i].kind == SymbolKind::kRingPairs;
+    means[i] = pairs ? evaluate_mean(symbols_[i], shape) : values[i];
+  }
+}
+
+CompiledGraph::CompiledGraph(const StepGraph& graph, const CollectivePricer& collectives, const ExpertLoadModel* experts,
+                             SymbolTable& symbols, const std::vector<GroupShape::Axis>& device_axes, const GroupShape& boundary)
+    : graph_(&graph), experts_(experts) {
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    CompiledNode compiled{static_cast<std::int32_t>(i), std::nullopt, std::nullopt};
+    if (computes(node.kind)) {
+      const WorkForm form = work_form(graph, node);
+      if (form.terms.empty()) continue;   // views
+      compiled.work = compile_work(form, collectives, symbols);
+    }
+    if (communicates(node.kind)) {
+      compiled.traffic = compile_traffic(graph, node, collectives, experts, symbols, device_axes, boundary);
+    }
+    if (compiled.work || compiled.traffic) nodes_.push_back(std::move(compiled));
+  }
+}
+
+NodeWork CompiledGraph::work(const CompiledWork& work, const SymbolTable::Values& values, const SymbolTable::Values& means,
+                             double share) const {
+  NodeWork out;
+  double mean_flops = 0;
+  bool active = false;
+  for (const CompiledWork::Term& term : work.terms) {
+    const double value = share * values[static_cast<std::size_t>(term.symbol)];
+    active = active || value > 0;
+    out.flops += term.flops * value;
+    out.bytes += term.bytes * value;
+    out.kv_bytes += term.kv_bytes * value;
+    mean_flops += term.flops * share * means[static_cast<std::size_t>(term.symbol)];
+  }
+  // An attention node without queries has no work, whatever lies in the cache.
+  if (!active || values[static_cast<std::size_t>(work.terms.front().symbol)] <= 0) return {};
+  out.bytes += work.weight_bytes;
+  double mean_bytes = out.bytes;
+  if (work.grouped) {
+    const double tokens = share * values[static_cast<std::size_t>(work.terms.front().symbol)] * work.tokens_ratio;
+    const double rows = experts_->busiest_rows(tokens);
+    const double mean_rows = experts_->mean_rows(tokens);
+    const double hits = experts_->busiest_hits(tokens);
+    out.flops = rows * work.flops_per_row;
+    out.bytes = rows * work.bytes_per_row + hits * work.bytes_per_expert;
+    mean_flops = mean_rows * work.flops_per_row;
+    mean_bytes = mean_rows * work.bytes_per_row + hits * work.bytes_per_expert;
+  }
+  out.fixed = work.fixed;
+  out.seconds = std::max(out.flops * work.seconds_per_flop, out.bytes * work.seconds_per_byte);
+  out.mean_seconds = std::min(out.seconds, std::max(mean_flops * work.seconds_per_flop, mean_bytes * work.seconds_per_byte));
+  return out;
+}
+
+double CompiledGraph::traffic_seconds(const CompiledTraffic& traffic, const SymbolTable::Values& values, double share) const {
+  const double message = share * traffic.form.message_ratio * values[static_cast<std::size_t>(traffic.symbol)];
+  return message > 0 ? static_cast<double>(traffic.hops) * traffic.curve->time(message).value() : 0;
+}
+
+void CompiledGraph::add_node(const CompiledNode& node, const SymbolTable::Values& values, const SymbolTable::Values& means,
+                             StepTime& total) const {
+  NodeWork done;
+  double sent = 0;
+  if (node.work) done = work(*node.work, values, means, 1);
+  if (node.traffic) sent = traffic_seconds(*node.traffic, values, 1);
+  double exposed = sent;
+  if (node.work && node.traffic && sent > 0) {   // ring: each hop hides behind the attention on the block in hand
+    const auto steps = static_cast<double>(node.traffic->hops + 1);
+    exposed = (steps - 1) * std::max(0.0, sent / (steps - 1) - done.seconds / steps);
+  }
+  total.compute += Seconds(done.mean_seconds);
+  total.wait += Seconds(done.seconds - done.mean_seconds);
+  total.overhead += Seconds(done.fixed);
+  total.communication += Seconds(sent);
+  total.exposed_communication += Seconds(exposed);
+  total.seconds += Seconds(done.seconds + done.fixed + exposed);
+}
+
+// Kernels and exchanges of a pair that is cut into parts, one part's exchange behind the next part's kernels.
+struct CompiledGraph::Pair {
+  double kernels = 0;         // as one piece, fixed cost included
+  double exchange = 0;
+  double part_kernels = 0;    // of one part: fixed costs and what every part reads again included
+  double part_exchange = 0;   // of one part: its latency included
+};
+
+CompiledGraph::Pair CompiledGraph::pair(const SymbolTable::Values& values, const SymbolTable::Values& means, double parts, bool experts) const {
+  Pair out;
+  for (const CompiledNode& node : nodes_) {
+    const NodeKind kind = graph_->nodes[static_cast<std::size_t>(node.node)].kind;
+    const bool exchanges = experts ? kind == NodeKind::kDispatch || kind == NodeKind::kCombine : kind == NodeKind::kLseExchange;
+    if (exchanges) {
+      out.exchange += traffic_seconds(*node.traffic, values, 1);
+      out.part_exchange += traffic_seconds(*node.traffic, values, 1 / parts);
+    }
+    if (kind != NodeKind::kCompute || !node.work) continue;
+    if (experts ? !node.work->grouped : node.work->family != KernelFamily::kAttentionDecode) continue;
+    const NodeWork whole = work(*node.work, values, means, 1);
+    const NodeWork part = work(*node.work, values, means, 1 / parts);
+    out.kernels += whole.seconds + whole.fixed;
+    out.part_kernels += part.seconds + part.fixed;
+  }
+  return out;
+}
+
+// HOP-B (decode attention with its LSE exchange) and expert overlap (dispatch and combine with the experts' products):
+// n parts of kernels a and exchange e take n*max(a,e) + min(a,e). A fused kernel is many parts that read weights once.
+void CompiledGraph::apply_overlaps(const SymbolTable::Values& values, const SymbolTable::Values& means, StepTime& total) const {
+  constexpr double kFusedParts = 16;
+  const auto overlap = [&](double parts, bool experts, bool fused) {
+    Pair cut = pair(values, means, parts, experts);
+    if (cut.exchange <= 0) return;
+    if (fused) {
+      cut.part_kernels = cut.kernels / parts;
+      cut.part_exchange = cut.exchange / parts;
+    }
+    const double time = parts * std::max(cut.part_kernels, cut.part_exchange) + std::min(cut.part_kernels, cut.part_exchange);
+    const double kernels = parts * cut.part_kernels;
+    total.seconds += Seconds(time - cut.kernels - cut.exchange);
+    total.communication += Seconds(parts * cut.part_exchange - cut.exchange);
+    total.exposed_communication += Seconds(time - kernels - cut.exchange);
+    total.overhead += Seconds(kernels - cut.kernels);
+  };
+  if (graph_->hop_b > 1) overlap(static_cast<double>(graph_->hop_b), false, false);
+  if (graph_->overlap == Overlap::kFused) overlap(kFusedParts, true, true);
+  else if (graph_->overlap != Overlap::kNone) overlap(static_cast<double>(graph_->overlap_parts), true, false);
+}
+
+StepTime CompiledGraph::time(const SymbolTable::Values& values, const SymbolTable::Values& means) const {
+  StepTime total;
+  for (const CompiledNode& node : nodes_) add_node(node, values, means, total);
+  if (graph_->hop_b > 1 || graph_->overlap != Overlap::kNone) apply_overlaps(values, means, total);
+  return total;
+}
+
+void CompiledGraph::describe(const SymbolTable::Values& values, const SymbolTable::Values& means, std::int64_t count,
+                             StepBreakdown& out) const {
+  for (const CompiledNode& node : nodes_) {
+    const Node& source = graph_->nodes[static_cast<std::size_t>(node.node)];
+    if (node.work) {
+      const NodeWork done = work(*node.work, values, means, 1);
+      if (done.seconds + done.fixed > 0) {
+        out.ops.push_back({graph_->op_of(source).name, count, Flops(done.flops), done.bytes, done.kv_bytes,
+                           Seconds(done.seconds + done.fixed), bound_of(*node.work, done)});
+      }
+    }
+    if (!node.traffic) continue;
+    const double units = values[static_cast<std::size_t>(node.traffic->symbol)];
+    const double message = node.traffic->form.message_ratio * units;
+    if (message <= 0) continue;
+    const CollectivePrice price = node.traffic->curve->direct(message);
+    out.collectives.push_back({graph_->tensor_of(source.inputs[0]).name, node_kind_name(source.kind), std::string(price.algorithm),
+                               node.traffic->form.group_size, count, message, node.traffic->form.sent_ratio * units,
+                               node.traffic->lse_ratio * units, Seconds(traffic_seconds(*node.traffic, values, 1))});
+  }
+}
+
+}  // namespace shardplan

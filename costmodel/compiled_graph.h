@@ -1,0 +1,96 @@
+// One step graph as a flat program of coefficients over a symbol table; see step_price.h.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "costmodel/collective_pricer.h"
+#include "costmodel/expert_load.h"
+#include "costmodel/step_graph.h"
+#include "costmodel/step_price.h"
+#include "costmodel/symbol.h"
+#include "costmodel/traffic.h"
+#include "costmodel/work.h"
+
+namespace shardplan {
+
+// Distinct symbols of all graphs of a form, and their values for one shape.
+class SymbolTable {
+ public:
+  static constexpr std::size_t kMost = 96;
+  using Values = std::array<double, kMost>;
+
+  [[nodiscard]] std::int32_t index(const Symbol& symbol);    // adds it when new
+  void evaluate_all(const BatchShape& shape, Values& values, Values& means) const;
+
+ private:
+  std::vector<Symbol> symbols_;
+};
+
+// The kernel side of a node, coefficients resolved for a device and mode.
+struct CompiledWork {
+  struct Term { std::int32_t symbol; double flops; double bytes; double kv_bytes; };
+  std::vector<Term> terms;
+  KernelFamily family = KernelFamily::kElementwise;
+  double weight_bytes = 0;
+  double seconds_per_flop = 0;
+  double seconds_per_byte = 0;
+  double fixed = 0;
+  bool grouped = false;
+  double tokens_ratio = 1;
+  double flops_per_row = 0;
+  double bytes_per_row = 0;
+  double bytes_per_expert = 0;
+};
+
+struct CompiledTraffic {
+  const CollectiveCurve* curve = nullptr;
+  std::int32_t symbol = 0;
+  TrafficForm form;
+  double lse_ratio = 0;          // LSE bytes per unit, of the sent bytes
+  std::int64_t hops = 1;         // ring: blocks sent one after the other
+};
+
+struct CompiledNode {
+  std::int32_t node = 0;         // index into StepGraph::nodes
+  std::optional<CompiledWork> work;
+  std::optional<CompiledTraffic> traffic;
+};
+
+// Work of one node for given symbol values.
+struct NodeWork {
+  double flops = 0;
+  double bytes = 0;
+  double kv_bytes = 0;
+  double seconds = 0;            // of the busiest rank
+  double mean_seconds = 0;       // of an average rank
+  double fixed = 0;
+};
+
+class CompiledGraph {
+ public:
+  CompiledGraph(const StepGraph& graph, const CollectivePricer& collectives, const ExpertLoadModel* experts, SymbolTable& symbols,
+                const std::vector<GroupShape::Axis>& device_axes, const GroupShape& boundary);
+
+  [[nodiscard]] StepTime time(const SymbolTable::Values& values, const SymbolTable::Values& means) const;
+  // Adds one row per node that has something to do, `count` times.
+  void describe(const SymbolTable::Values& values, const SymbolTable::Values& means, std::int64_t count, StepBreakdown& out) const;
+
+ private:
+  struct Pair;
+  // `share`: of the batch, for parts of it.
+  [[nodiscard]] NodeWork work(const CompiledWork& work, const SymbolTable::Values& values, const SymbolTable::Values& means, double share) const;
+  [[nodiscard]] double traffic_seconds(const CompiledTraffic& traffic, const SymbolTable::Values& values, double share) const;
+  [[nodiscard]] Pair pair(const SymbolTable::Values& values, const SymbolTable::Values& means, double parts, bool experts) const;
+  void add_node(const CompiledNode& node, const SymbolTable::Values& values, const SymbolTable::Values& means, StepTime& total) const;
+  void apply_overlaps(const SymbolTable::Values& values, const SymbolTable::Values& means, StepTime& total) const;
+
+  const StepGraph* graph_;
+  const ExpertLoadModel* experts_;
+  std::vector<CompiledNode> nodes_;
+};
+
+}  // namespace shardplan

@@ -1,0 +1,355 @@
+#include "costmodel/expert_load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/errors.h"
+#include "base/json.h"
+#include "base/quantity.h"
+#include "costmodel/eplb.h"
+
+namespace shardplan {
+namespace {
+
+constexpr const char* kWhere = "--expert-load";
+constexpr const char* kForms = "uniform, zipf:A with A from 0 to 10, or a JSON file with an array of counts";
+constexpr double kMaxExponent = 10;
+constexpr std::size_t kMaxCounts = 1 << 16;
+constexpr double kMaxCount = 1e15;
+constexpr int kTableStepsPerOctave = 4;
+constexpr int kTableSize = 20 * kTableStepsPerOctave + 1;  // up to 2^20 tokens
+
+using Popularity = std::vector<double>;
+
+ExpertLoad parse_zipf(const std::string& text, std::string_view exponent) {
+  ExpertLoad load;
+  load.kind = ExpertLoad::Kind::kZipf;
+  const char* end = exponent.data() + exponent.size();
+  const auto [stop, error] = std::from_chars(exponent.data(), end, load.exponent_ratio);
+  const bool in_range = load.exponent_ratio >= 0 && load.exponent_ratio <= kMaxExponent;  // false for NaN
+  if (error != std::errc() || stop != end || !in_range)
+    throw InputError(kWhere, fmt::format("bad exponent in '{}'", text), kForms);
+  return load;
+}
+
+double parse_count(const Json& entry, const std::string& path, std::size_t index) {
+  const std::string where = fmt::format("{}: /{}", path, index);
+  if (!entry.is_number()) throw InputError(where, "is not a number", "a count");
+  const double count = entry.get<double>();
+  if (!(count >= 0 && count <= kMaxCount)) throw InputError(where, "is out of range", "a count from 0 to 1e15");
+  return count;
+}
+
+ExpertLoad read_histogram(const std::string& path) {
+  const Json json = read_json_file(path);
+  const bool is_list = json.is_array() && !json.empty() && json.size() <= kMaxCounts;
+  if (!is_list) throw InputError(path, "is not a list of counts", "a JSON array with one count per expert");
+  ExpertLoad load;
+  load.kind = ExpertLoad::Kind::kHistogram;
+  for (std::size_t i = 0; i < json.size(); ++i) load.counts.push_back(parse_count(json[i], path, i));
+  if (std::accumulate(load.counts.begin(), load.counts.end(), 0.0) <= 0)
+    throw InputError(path, "has only zeros", "at least one positive count");
+  return load;
+}
+
+// Scales `weights` so that they add up to `total` with none above 1: p_e = min(1, c*w_e).
+Popularity scaled_to(Popularity weights, double total) {
+  Popularity popularity(weights.size(), 0.0);
+  double left = total;
+  for (bool capped = true; capped;) {
+    capped = false;
+    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    const double scale = sum > 0 ? std::max(0.0, left) / sum : 0.0;
+    for (std::size_t e = 0; e < weights.size(); ++e) {
+      if (weights[e] <= 0) continue;
+      popularity[e] = std::min(1.0, scale * weights[e]);
+      if (scale * weights[e] <= 1) continue;
+      weights[e] = 0;  // settled at 1
+      left -= 1;
+      capped = true;
+    }
+  }
+  return popularity;
+}
+
+Popularity weights_of(const ExpertLoad& load, std::int64_t experts) {
+  if (load.kind == ExpertLoad::Kind::kHistogram) return load.counts;
+  Popularity weights(static_cast<std::size_t>(experts), 1.0);
+  if (load.kind == ExpertLoad::Kind::kUniform) return weights;
+  for (std::size_t e = 0; e < weights.size(); ++e)
+    weights[e] = std::pow(static_cast<double>(e + 1), -load.exponent_ratio);
+  return weights;
+}
+
+void check_histogram(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token) {
+  if (load.kind != ExpertLoad::Kind::kHistogram) return;
+  if (std::ssize(load.counts) != experts) {
+    throw InputError(kWhere, fmt::format("{} counts for a model with {} experts", load.counts.size(), experts),
+                     "one count per expert");
+  }
+  const auto used = std::count_if(load.counts.begin(), load.counts.end(), [](double c) { return c > 0; });
+  if (used < per_token) {
+    throw InputError(kWhere, fmt::format("{} experts with a count, but a token picks {}", used, per_token),
+                     "more positive counts");
+  }
+}
+
+// Per rank, the popularity of each of its slots.
+std::vector<Popularity> contiguous_slots(const Popularity& popularity, std::int64_t ep) {
+  std::vector<Popularity> ranks;
+  const std::int64_t experts = std::ssize(popularity);
+  auto next = popularity.begin();
+  for (std::int64_t rank = 0; rank < ep; ++rank) {
+    const auto first = next;
+    next += experts / ep + (rank < experts % ep ? 1 : 0);
+    ranks.emplace_back(first, next);
+  }
+  return ranks;
+}
+
+// EPLB wants as many slots on every rank: the last redundant copies are rounded up.
+std::vector<Popularity> balanced_slots(const Popularity& popularity, std::int64_t ep, std::int64_t redundant) {
+  const std::int64_t slots_per_rank = ceil_div(std::ssize(popularity) + redundant, ep);
+  const EplbPlacement placement = place_experts({.loads = popularity, .slots = slots_per_rank * ep, .ranks = ep});
+  std::vector<Popularity> ranks(static_cast<std::size_t>(ep));
+  for (std::size_t slot = 0; slot < placement.slot_expert.size(); ++slot) {
+    const auto expert = static_cast<std::size_t>(placement.slot_expert[slot]);
+    ranks[slot / static_cast<std::size_t>(slots_per_rank)].push_back(popularity[expert] /
+                                                                     static_cast<double>(placement.replicas[expert]));
+  }
+  return ranks;
+}
+
+double share_of(const Popularity& slots) { return std::accumulate(slots.begin(), slots.end(), 0.0); }
+
+// 1 - (1-p)^T.
+double hit_ratio(double popularity, double tokens) {
+  if (tokens <= 0 || popularity <= 0) return 0;
+  if (popularity >= 1) return std::min(1.0, tokens);
+  return -std::expm1(tokens * std::log1p(-popularity));
+}
+
+// --- Ranks that a token visits -----------------------------------------------------------------------------
+// A token's k picks are a conditional Poisson sample: independent picks with odds w per slot, given that k are
+// picked (Chen, Dempster, Liu, Biometrika 81(3), 1994). With e_k the k-th elementary symmetric polynomial of the odds,
+//   P(slot s picked) = w_s * e_{k-1}(other slots) / e_k(all),   P(rank not visited) = e_k(slots elsewhere) / e_k(all);
+// the odds are fitted so that P(slot picked) is its popularity. Uniform load gives C(E-E/G, k) / C(E, k).
+// The copies of one expert count as slots of their own, which a token could both pick.
+
+using Polynomial = std::vector<double>;  // coefficients 0..k
+
+Polynomial one(std::size_t degree) {
+  Polynomial result(degree + 1, 0.0);
+  result[0] = 1;
+  return result;
+}
+
+double product_coefficient(const Polynomial& a, const Polynomial& b, std::size_t degree) {
+  double sum = 0;
+  for (std::size_t i = 0; i <= degree; ++i) sum += a[i] * b[degree - i];
+  return sum;
+}
+
+// result *= 1 + odds*x, truncated.
+void multiply(Polynomial& result, double odds) {
+  for (std::size_t i = result.size() - 1; i > 0; --i) result[i] += odds * result[i - 1];
+}
+
+// Entry s: the product over slots s, s+1, ...
+std::vector<Polynomial> suffix_products(const std::vector<double>& odds, std::size_t degree) {
+  std::vector<Polynomial> after(odds.size() + 1, one(degree));
+  for (std::size_t s = odds.size(); s > 0; --s) {
+    after[s - 1] = after[s];
+    multiply(after[s - 1], odds[s - 1]);
+  }
+  return after;
+}
+
+// P(slot picked) for given odds.
+std::vector<double> pick_ratios(const std::vector<double>& odds, std::size_t degree) {
+  const std::vector<Polynomial> after = suffix_products(odds, degree);
+  std::vector<double> picks;
+  Polynomial before = one(degree);
+  for (std::size_t s = 0; s < odds.size(); ++s) {
+    picks.push_back(odds[s] * product_coefficient(before, after[s + 1], degree - 1) / after[0][degree]);
+    multiply(before, odds[s]);
+  }
+  return picks;
+}
+
+// p/(1-p), over the geometric mean of the k largest: scaling all alike changes nothing but keeps e_k within range.
+std::vector<double> first_odds(const Popularity& slots, std::size_t degree) {
+  constexpr double kLeast = 1e-6;  // a popularity of 1 would have infinite odds
+  std::vector<double> odds;
+  for (const double p : slots) odds.push_back(p / std::max(kLeast, 1 - p));
+  std::vector<double> largest = odds;
+  std::partial_sort(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(degree), largest.end(),
+                    std::greater<>());
+  double log_sum = 0;
+  for (std::size_t i = 0; i < degree; ++i) log_sum += std::log(largest[i]);
+  const double scale = std::exp(-log_sum / static_cast<double>(degree));
+  for (double& w : odds) w *= scale;
+  return odds;
+}
+
+std::vector<double> fitted_odds(const Popularity& slots, std::size_t degree) {
+  constexpr int kMaxRounds = 20;
+  constexpr double kTolerance = 1e-5;
+  std::vector<double> odds = first_odds(slots, degree);
+  for (int round = 0; round < kMaxRounds; ++round) {
+    const std::vector<double> picks = pick_ratios(odds, degree);
+    double worst = 0;
+    for (std::size_t s = 0; s < slots.size(); ++s) {
+      worst = std::max(worst, std::abs(picks[s] - slots[s]));
+      if (picks[s] > 0) odds[s] *= slots[s] / picks[s];
+    }
+    if (worst < kTolerance) break;
+  }
+  return odds;
+}
+
+// 1 - prod (1-p): good when k is large, and free of overflow.
+double independent_visit(const Popularity& slots) {
+  double miss = 1;
+  for (const double p : slots) miss *= 1 - p;
+  return 1 - miss;
+}
+
+// Per rank, the probability that a token goes there.
+std::vector<double> visit_ratios(const std::vector<Popularity>& ranks, std::int64_t per_token) {
+  constexpr std::int64_t kMaxDegree = 64;
+  std::vector<double> visits;
+  if (per_token > kMaxDegree) {
+    std::transform(ranks.begin(), ranks.end(), std::back_inserter(visits), independent_visit);
+    return visits;
+  }
+  Popularity all;
+  for (const Popularity& slots : ranks) all.insert(all.end(), slots.begin(), slots.end());
+  const auto degree = static_cast<std::size_t>(per_token);
+  const std::vector<double> odds = fitted_odds(all, degree);
+  const std::vector<Polynomial> after = suffix_products(odds, degree);
+  Polynomial before = one(degree);
+  std::size_t next = 0;
+  for (const Popularity& slots : ranks) {
+    const std::size_t end = next + slots.size();
+    visits.push_back(std::clamp(1 - product_coefficient(before, after[end], degree) / after[0][degree], 0.0, 1.0));
+    for (; next < end; ++next) multiply(before, odds[next]);
+  }
+  return visits;
+}
+
+// --- Distinct experts hit, skewed --------------------------------------------------------------------------
+
+// max over ranks of sum over slots of 1-(1-p)^T at T = 2^(i/4); (1-p)^(2T) is the square of (1-p)^T.
+std::vector<double> busiest_hit_table(const std::vector<Popularity>& ranks) {
+  std::vector<double> table(kTableSize, 0.0);
+  for (const Popularity& slots : ranks) {
+    std::vector<double> hits(kTableSize, 0.0);
+    for (const double p : slots) {
+      double miss[kTableStepsPerOctave];
+      for (int i = 0; i < kTableSize; ++i) {
+        double& m = miss[i % kTableStepsPerOctave];
+        m = i < kTableStepsPerOctave ? 1 - hit_ratio(p, std::exp2(static_cast<double>(i) / kTableStepsPerOctave))
+                                     : m * m;
+        hits[static_cast<std::size_t>(i)] += 1 - m;
+      }
+    }
+    std::transform(table.begin(), table.end(), hits.begin(), table.begin(),
+                   [](double a, double b) { return std::max(a, b); });
+  }
+  return table;
+}
+
+double interpolated(const std::vector<double>& table, double tokens) {
+  if (tokens <= 1) return std::max(0.0, tokens) * table.front();
+  const double place = std::log2(tokens) * kTableStepsPerOctave;
+  if (place >= kTableSize - 1) return table.back();
+  const auto i = static_cast<std::size_t>(place);
+  const double low = std::exp2(static_cast<double>(i) / kTableStepsPerOctave);
+  const double high = std::exp2(static_cast<double>(i + 1) / kTableStepsPerOctave);
+  return table[i] + (table[i + 1] - table[i]) * (tokens - low) / (high - low);
+}
+
+bool all_equal(const std::vector<Popularity>& ranks) {
+  for (const Popularity& slots : ranks) {
+    for (const double p : slots) {
+      if (p != ranks.front().front()) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+ExpertLoad parse_expert_load(const std::string& text) {
+  constexpr std::string_view kZipf = "zipf:";
+  if (text == "uniform") return {};
+  if (text.starts_with(kZipf)) return parse_zipf(text, std::string_view(text).substr(kZipf.size()));
+  std::error_code error;
+  const bool is_path =
+      !text.empty() && text.find('\0') == std::string::npos && std::filesystem::is_regular_file(text, error);
+  if (!is_path) throw InputError(kWhere, fmt::format("'{}' is neither a known load nor a file", text), kForms);
+  return read_histogram(text);
+}
+
+ExpertLoadModel::ExpertLoadModel(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token, std::int64_t ep,
+                                 std::int64_t redundant)
+    : ep_(ep), per_token_(static_cast<double>(per_token)) {
+  ensure(experts >= 1 && per_token >= 1 && ep >= 1 && redundant >= 0, "expert load sizes are positive");
+  ensure(per_token <= experts, "a token picks distinct experts");
+  check_histogram(load, experts, per_token);
+  const Popularity popularity = scaled_to(weights_of(load, experts), per_token_);
+  const std::vector<Popularity> ranks =
+      redundant > 0 ? balanced_slots(popularity, ep, redundant) : contiguous_slots(popularity, ep);
+  for (const Popularity& slots : ranks) {
+    slots_ = std::max(slots_, std::ssize(slots));
+    busiest_share_ = std::max(busiest_share_, share_of(slots));
+  }
+  const std::vector<double> visits = visit_ratios(ranks, per_token);
+  visit_busiest_ = *std::max_element(visits.begin(), visits.end());
+  visit_mean_ = std::accumulate(visits.begin(), visits.end(), 0.0) / static_cast<double>(ep);
+  uniform_ = all_equal(ranks);
+  uniform_popularity_ = ranks.front().front();
+  if (!uniform_) hit_table_ = busiest_hit_table(ranks);
+}
+
+double ExpertLoadModel::busiest_rows(double tokens) const { return tokens * busiest_share_; }
+
+double ExpertLoadModel::mean_rows(double tokens) const { return tokens * per_token_ / static_cast<double>(ep_); }
+
+double ExpertLoadModel::busiest_hits(double tokens) const {
+  if (!uniform_) return interpolated(hit_table_, tokens);
+  return static_cast<double>(slots_) * hit_ratio(uniform_popularity_, tokens);
+}
+
+double ExpertLoadModel::distinct_destinations() const { return visit_mean_ * static_cast<double>(ep_); }
+
+double ExpertLoadModel::busiest_visit_ratio() const { return visit_busiest_; }
+
+double ExpertLoadModel::mean_visit_ratio() const { return visit_mean_; }
+
+std::int64_t ExpertLoadModel::slots_per_rank() const { return slots_; }
+
+double ExpertLoadModel::imbalance_ratio() const { return busiest_share_ * static_cast<double>(ep_) / per_token_; }
+
+double distinct_experts(std::int64_t experts, std::int64_t per_token, double tokens) {
+  const auto all = static_cast<double>(experts);
+  return all * hit_ratio(static_cast<double>(per_token) / all, tokens);
+}
+
+std::int64_t expert_capacity(std::int64_t tokens, std::int64_t per_token, std::int64_t experts,
+                             double capacity_factor_ratio) {
+  constexpr double kRounding = 1e-12;  // 1.1 * 10 is 11, not 12
+  const double mean = static_cast<double>(tokens) * static_cast<double>(per_token) / static_cast<double>(experts);
+  return static_cast<std::int64_t>(std::ceil(capacity_factor_ratio * mean * (1 - kRounding)));
+}
+
+}  // namespace shardplan

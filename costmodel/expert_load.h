@@ -1,0 +1,65 @@
+// How tokens spread over experts, and what the most loaded rank of an EP group gets.
+//
+// Popularity p_e = expected share of tokens that pick expert e; sum_e p_e = k, p_e <= 1. Uniform: k/E. Zipf with
+// exponent a: p_e proportional to (e+1)^-a, capped at 1 and rescaled. Histogram: given counts, rescaled.
+// For T independent tokens: expert e gets T*p_e rows, is hit at all with probability 1-(1-p_e)^T.
+// Wrong where consecutive tokens of one request route alike (hits are then fewer).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace shardplan {
+
+// The input: "uniform", "zipf:0.6", or counts from a file.
+struct ExpertLoad {
+  enum class Kind { kUniform, kZipf, kHistogram };
+  Kind kind = Kind::kUniform;
+  double exponent_ratio = 0;            // kZipf
+  std::vector<double> counts;           // kHistogram; any positive scale, one per expert
+};
+// Parses "uniform", "zipf:A" or a JSON file holding an array of counts; InputError otherwise.
+[[nodiscard]] ExpertLoad parse_expert_load(const std::string& text);
+
+// One rank group's share of the experts: physical slots, each with its expert's popularity/replicas.
+class ExpertLoadModel {
+ public:
+  // `experts` routed, `per_token` picked, over `ep` ranks holding (experts + redundant)/ep slots each: contiguous,
+  // or placed by EPLB when redundant > 0. Without redundancy the first experts % ep ranks hold one more; with it
+  // slots per rank are rounded up. Precondition: sizes positive, per_token <= experts, redundant >= 0.
+  // InputError when a histogram has another number of experts, or fewer used ones than a token picks.
+  ExpertLoadModel(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token, std::int64_t ep, std::int64_t redundant);
+
+  // For `tokens` tokens of the whole EP group (before top-k):
+  [[nodiscard]] double busiest_rows(double tokens) const;   // (token, expert) rows on the busiest rank
+  [[nodiscard]] double mean_rows(double tokens) const;
+  [[nodiscard]] double busiest_hits(double tokens) const;   // distinct local experts with a row, on the rank with most
+  // Expected distinct ranks of the group that one token goes to (de-duplicated destinations); uniform, no redundancy:
+  // G*(1 - C(E-E/G,k)/C(E,k)). Skewed: conditional Poisson sampling, fitted to the popularities.
+  [[nodiscard]] double distinct_destinations() const;
+  // Probability that a token goes to the most visited rank; and to a rank on average.
+  [[nodiscard]] double busiest_visit_ratio() const;
+  [[nodiscard]] double mean_visit_ratio() const;
+  [[nodiscard]] std::int64_t slots_per_rank() const;        // of the fullest rank
+  // busiest_rows / mean_rows.
+  [[nodiscard]] double imbalance_ratio() const;
+
+ private:
+  std::int64_t ep_ = 1;
+  std::int64_t slots_ = 0;
+  double per_token_ = 0;
+  double busiest_share_ = 0;               // sum of slot popularity on the busiest rank
+  double visit_busiest_ = 0;
+  double visit_mean_ = 0;
+  bool uniform_ = true;
+  std::vector<double> hit_table_;          // busiest_hits at tokens = 2^(i/4), for skewed loads
+  double uniform_popularity_ = 0;
+};
+
+// Expected number of distinct experts among `tokens` tokens, uniform: E*(1-(1-k/E)^T). (8, 2, 3) -> 4.625.
+[[nodiscard]] double distinct_experts(std::int64_t experts, std::int64_t per_token, double tokens);
+// Slots an expert offers with a capacity factor: ceil(factor*T*k/E). (1024, 2, 64, 1.25) -> 40.
+[[nodiscard]] std::int64_t expert_capacity(std::int64_t tokens, std::int64_t per_token, std::int64_t experts, double capacity_factor_ratio);
+
+}  // namespace shardplan

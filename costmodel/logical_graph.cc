@@ -1,0 +1,50 @@
+#include "costmodel/logical_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shardplan {
+
+const char* op_name(OpKind kind) {
+  switch (kind) {
+    case OpKind::kEmbed: return "embed";
+    case OpKind::kNorm: return "norm";
+    case OpKind::kMatmul: return "matmul";
+    case OpKind::kRotary: return "rotary";
+    case OpKind::kAppend: return "append";
+    case OpKind::kPrefix: return "prefix";
+    case OpKind::kAttention: return "attention";
+    case OpKind::kIndex: return "index";
+    case OpKind::kScan: return "scan";
+    case OpKind::kActivate: return "activate";
+    case OpKind::kRoute: return "route";
+    case OpKind::kExperts: return "experts";
+    case OpKind::kAdd: return "add";
+    case OpKind::kSplit: return "split";
+    case OpKind::kJoin: return "join";
+    case OpKind::kLast: return "last";
+    case OpKind::kSample: return "sample";
+  }
+  return "?";
+}
+
+const char* form_name(StepForm form) {
+  switch (form) {
+    case StepForm::kDecode: return "decode";
+    case StepForm::kPrefill: return "prefill";
+    case StepForm::kMixed: return "mixed";
+  }
+  return "?";
+}
+
+TensorId LogicalGraph::add(Tensor added) {
+  tensors.push_back(std::move(added));
+  return static_cast<TensorId>(tensors.size()) - 1;
+}
+
+LogicalOp& LogicalGraph::op(LogicalOp added) {
+  ops.push_back(std::move(added));
+  return ops.back();
+}
+
+}  // namespace shardplan

@@ -1,0 +1,114 @@
+// What a layer computes, the same for every strategy: operations on named-dimension tensors.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "costmodel/tensor.h"
+#include "models/model_spec.h"
+
+namespace shardplan {
+
+enum class OpKind : std::uint8_t {
+  kEmbed,      // token ids x table [vocab, hidden] -> x
+  kNorm,       // RMSNorm over the last dimension; needs it whole
+  kMatmul,     // x times weights, by dimension names: in x, weight and output: batch; in x and weight: contracted
+  kRotary,     // in place on Q and K: rotary embedding (and Q/K norm)
+  kAppend,     // new K and V (or latent) into the cache
+  kPrefix,     // a view of the cached positions before this step
+  kAttention,  // decode: (q, caches); prefill: (q, fresh k, v, prefix k, v); then a selection, if it is sparse
+  kIndex,      // sparse attention: (q, [weights of heads,] cached or fresh and prefix keys) -> positions for each token
+  kScan,       // recurrent mixer: (q, k, v, decay[, beta]) -> y; reads and writes the state of each request
+  kActivate,   // SwiGLU and the like, elementwise on gate and up (or on a gate and what it gates)
+  kRoute,      // router logits -> k experts and weights of each token
+  kExperts,    // routed experts, all of gate, up, down
+  kAdd,        // residual plus branch
+  kSplit,      // tokens of one phase (mixed steps)
+  kJoin,       // both phases together again
+  kLast,       // the tokens whose logits are needed: one per sequence
+  kSample,     // gathered logits -> token ids
+};
+[[nodiscard]] const char* op_name(OpKind kind);
+
+// Attention as this op runs it (MLA decodes absorbed: one shared latent head; prefills expanded).
+struct AttentionOp {
+  Phase phase = Phase::kDecode;
+  std::int64_t qk_dim = 0;
+  std::int64_t v_dim = 0;
+  std::int64_t window = 0;
+  bool causal = true;
+  bool shared_kv = false;      // V is a view of K's first v_dim columns (MLA absorbed): counted once
+  double score_scale = 1.0;    // softmax scale: 1/sqrt(of the unabsorbed width)
+  bool sinks = false;
+  bool chunked = false;        // `window` cuts positions into chunks; priced as a window of that size
+  std::int64_t top_k = 0;      // positions of the selection (0: all that are visible)
+  bool selects = false;        // the selection is the last input; otherwise another layer made it
+};
+
+struct IndexOp {
+  Phase phase = Phase::kDecode;
+  std::int64_t heads = 0;
+  std::int64_t dim = 0;
+  std::int64_t top_k = 0;
+  std::int64_t block = 1;      // consecutive positions chosen together
+  bool weighted = false;       // score = sum of w_h relu(q_h k) over heads; otherwise the largest q_h k
+};
+
+// What stands between the products of an MLP, or between a gate and what it gates.
+enum class ElementFunction : std::uint8_t { kSilu, kRelu2, kSigmoid };
+
+struct ExpertsOp {
+  std::int64_t experts = 0;
+  std::int64_t per_token = 0;
+  std::int64_t intermediate = 0;
+  bool gated = true;
+  bool renormalise = true;
+  ElementFunction function = ElementFunction::kSilu;
+  const NumberFormat* dispatch_format = nullptr;  // of tokens on the wire; nullptr: as they are
+};
+
+struct LogicalOp {
+  OpKind kind;
+  const char* name = "";           // for tables: "qkv", "attention", "gate_up", ...
+  InlineVector<TensorId, 6> inputs;    // activations, then caches
+  InlineVector<TensorId, 6> weights;   // kMatmul: one output per weight, in order
+  InlineVector<TensorId, 6> outputs;
+  bool own_kernel = true;          // false: fused into its neighbour by every engine (residual add, rotary)
+  // Trailing columns of the input's last dimension that bypass the op: kNorm leaves them alone; kMatmul, per weight, copies
+  // them behind the product (broadcast over new dimensions), or drops them where 0 and the weight is narrower than x.
+  InlineVector<std::int64_t, 6> carry;
+  std::int64_t rotary_columns = 0; // kRotary: trailing columns of the last dimension that are rotated
+  AttentionOp attention;           // kAttention
+  ExpertsOp experts;               // kRoute, kExperts
+  IndexOp index;                   // kIndex
+  RecurrentSpec scan;              // kScan
+  ElementFunction function = ElementFunction::kSilu;   // kActivate
+};
+
+struct LogicalGraph {
+  std::vector<Tensor> tensors;
+  std::vector<LogicalOp> ops;
+  TensorId residual_in = -1;       // -1: the graph starts from token ids (embedding)
+  TensorId residual_out = -1;      // -1: the graph ends in token ids (head)
+
+  TensorId add(Tensor tensor);
+  LogicalOp& op(LogicalOp op);
+  [[nodiscard]] const Tensor& tensor(TensorId id) const { return tensors[static_cast<std::size_t>(id)]; }
+};
+
+// Which tokens a step holds. kMixed has both phases: two attention nodes, one of everything else.
+enum class StepForm : std::uint8_t { kDecode, kPrefill, kMixed };
+[[nodiscard]] const char* form_name(StepForm form);
+
+struct GraphFormats {
+  const NumberFormat* activation = nullptr;  // residual stream, Q, O, ...
+  const NumberFormat* kv = nullptr;
+  const NumberFormat* dispatch = nullptr;    // tokens sent to experts; nullptr: activation
+};
+
+// One transformer layer (LoweringRefusal "unsupported_layer" for a mixer without a graph); embedding; final norm, head and sampling.
+[[nodiscard]] LogicalGraph layer_graph(const ModelSpec& model, const LayerKind& kind, StepForm form, const GraphFormats& formats);
+[[nodiscard]] LogicalGraph embedding_graph(const ModelSpec& model, StepForm form, const GraphFormats& formats);
+[[nodiscard]] LogicalGraph head_graph(const ModelSpec& model, StepForm form, const GraphFormats& formats);
+
+}  // namespace shardplan

@@ -1,0 +1,186 @@
+#include "costmodel/step_price.h"
+
+#include <algorithm>
+
+#include "base/errors.h"
+#include "costmodel/compiled_graph.h"
+
+namespace shardplan {
+namespace {
+
+struct CompiledForm {
+  const StageGraphs* graphs = nullptr;
+  SymbolTable symbols;
+  std::vector<CompiledGraph> layers;
+  std::optional<CompiledGraph> embedding;
+  std::optional<CompiledGraph> head;
+  std::optional<CompiledGraph> boundary;
+};
+
+struct Values {
+  SymbolTable::Values busiest;
+  SymbolTable::Values mean;
+};
+
+BatchShape only(const BatchShape& shape, Phase phase) {
+  BatchShape part = shape;
+  if (phase == Phase::kDecode) part.prefill_sequences = 0;
+  else part.decode_sequences = 0;
+  return part;
+}
+
+}  // namespace
+
+StepTime& operator+=(StepTime& a, const StepTime& b) {
+  a.seconds += b.seconds;
+  a.compute += b.compute;
+  a.communication += b.communication;
+  a.exposed_communication += b.exposed_communication;
+  a.overhead += b.overhead;
+  a.wait += b.wait;
+  return a;
+}
+
+StepTime operator*(const StepTime& a, double k) {
+  return {a.seconds * k, a.compute * k, a.communication * k, a.exposed_communication * k, a.overhead * k, a.wait * k};
+}
+
+struct StepPricer::Impl {
+  std::vector<std::optional<ExpertLoadModel>> experts;   // by layer kind
+  std::vector<CompiledForm> forms;
+  bool mixes = true;
+
+  void compile(const StageGraphs& graphs, const CollectivePricer& collectives, const std::vector<GroupShape::Axis>& axes,
+               const GroupShape& boundary) {
+    CompiledForm form;
+    form.graphs = &graphs;
+    const auto compiled = [&](const StepGraph& graph, const ExpertLoadModel* load) {
+      return CompiledGraph(graph, collectives, load, form.symbols, axes, boundary);
+    };
+    for (std::size_t k = 0; k < graphs.layers.size(); ++k) {
+      form.layers.push_back(compiled(graphs.layers[k], experts[k] ? &*experts[k] : nullptr));
+    }
+    form.embedding.emplace(compiled(graphs.embedding, nullptr));
+    form.head.emplace(compiled(graphs.head, nullptr));
+    form.boundary.emplace(compiled(graphs.boundary, nullptr));
+    forms.push_back(std::move(form));
+  }
+
+  // Calls visit(form, part of the shape that it serves) for every form with tokens.
+  template <class Visit>
+  void for_each_form(const BatchShape& shape, Visit visit) const {
+    if (mixes) {
+      visit(forms.front(), shape);
+      return;
+    }
+    if (shape.decode_sequences > 0) visit(forms.front(), only(shape, Phase::kDecode));
+    if (shape.prefill_sequences > 0) visit(forms.back(), only(shape, Phase::kPrefill));
+  }
+
+  static Values values_of(const CompiledForm& form, const BatchShape& shape) {
+    Values values;
+    form.symbols.evaluate_all(shape, values.busiest, values.mean);
+    return values;
+  }
+
+  [[nodiscard]] StepTime stage_time(const CompiledForm& form, const StageLayers& stage, const Values& values) const {
+    StepTime total;
+    if (stage.is_first) total += form.embedding->time(values.busiest, values.mean);
+    for (std::size_t k = 0; k < form.layers.size(); ++k) {
+      if (stage.of_kind[k] > 0) total += form.layers[k].time(values.busiest, values.mean) * static_cast<double>(stage.of_kind[k]);
+    }
+    if (stage.is_last) total += form.head->time(values.busiest, values.mean);
+    return total;
+  }
+};
+
+StepPricer::StepPricer(const ModelSpec& model, const ParallelConfig& config, const LoweredModel& lowered,
+                       const CollectivePricer& collectives, const PriceOptions& options, DeviceOrder order)
+    : impl_(std::make_unique<Impl>()) {
+  for (const LayerKind& kind : model.kinds) {
+    impl_->experts.emplace_back();
+    if (kind.ffn.kind != FfnKind::kMoe) continue;
+    impl_->experts.back().emplace(options.expert_load, kind.ffn.experts, kind.ffn.experts_per_token, config.ep, config.variant.redundant_experts);
+  }
+  impl_->mixes = lowered.mixes();
+  const bool minor = order == DeviceOrder::kStageMinor;
+  const std::int64_t stretch = minor ? config.pp : 1;
+  const Mesh& mesh = lowered.forms.front().embedding.mesh;
+  std::vector<GroupShape::Axis> axes;
+  std::int64_t stride = mesh.ranks();
+  for (const std::int64_t size : mesh.sizes()) {
+    stride /= size;
+    axes.push_back({size, stride * stretch});
+  }
+  GroupShape boundary{{{2, minor ? 1 : config.stage_ranks()}}, axes};
+  if (config.pp == 1) boundary = {};
+  for (const StageGraphs& graphs : lowered.forms) impl_->compile(graphs, collectives, axes, boundary);
+}
+
+StepPricer::~StepPricer() = default;
+StepPricer::StepPricer(StepPricer&&) noexcept = default;
+
+StepTime StepPricer::stage(const StageLayers& stage, const BatchShape& shape) const {
+  StepTime total;
+  impl_->for_each_form(shape, [&](const CompiledForm& form, const BatchShape& part) {
+    total += impl_->stage_time(form, stage, Impl::values_of(form, part));
+  });
+  return total;
+}
+
+Seconds StepPricer::hop(const BatchShape& shape) const {
+  StepTime total;
+  impl_->for_each_form(shape, [&](const CompiledForm& form, const BatchShape& part) {
+    const Values values = Impl::values_of(form, part);
+    total += form.boundary->time(values.busiest, values.mean);
+  });
+  return total.seconds;
+}
+
+StepTime StepPricer::step(const std::vector<StageLayers>& stages, const BatchShape& shape) const {
+  StepTime total;
+  impl_->for_each_form(shape, [&](const CompiledForm& form, const BatchShape& part) {
+    const Values values = Impl::values_of(form, part);
+    for (const StageLayers& stage : stages) total += impl_->stage_time(form, stage, values);
+    if (stages.size() > 1) total += form.boundary->time(values.busiest, values.mean) * static_cast<double>(stages.size() - 1);
+  });
+  return total;
+}
+
+StepBreakdown StepPricer::breakdown(const std::vector<StageLayers>& stages, const BatchShape& shape) const {
+  StepBreakdown out;
+  out.time = step(stages, shape);
+  for (const StageLayers& stage : stages) out.stages.push_back(this->stage(stage, shape));
+  impl_->for_each_form(shape, [&](const CompiledForm& form, const BatchShape& part) {
+    const Values values = Impl::values_of(form, part);
+    form.embedding->describe(values.busiest, values.mean, 1, out);
+    for (std::size_t k = 0; k < form.layers.size(); ++k) {
+      std::int64_t count = 0;
+      for (const StageLayers& stage : stages) count += stage.of_kind[k];
+      form.layers[k].describe(values.busiest, values.mean, count, out);
+    }
+    form.head->describe(values.busiest, values.mean, 1, out);
+    if (stages.size() > 1) form.boundary->describe(values.busiest, values.mean, static_cast<std::int64_t>(stages.size()) - 1, out);
+  });
+  return out;
+}
+
+Seconds StepPricer::layer(int kind, const BatchShape& shape) const {
+  StepTime total;
+  impl_->for_each_form(shape, [&](const CompiledForm& form, const BatchShape& part) {
+    const Values values = Impl::values_of(form, part);
+    total += form.layers[static_cast<std::size_t>(kind)].time(values.busiest, values.mean);
+  });
+  return total.seconds;
+}
+
+Seconds StepPricer::ends(bool first, const BatchShape& shape) const {
+  StepTime total;
+  impl_->for_each_form(shape, [&](const CompiledForm& form, const BatchShape& part) {
+    const Values values = Impl::values_of(form, part);
+    total += (first ? form.embedding : form.head)->time(values.busiest, values.mean);
+  });
+  return total.seconds;
+}
+
+}  // namespace shardplan

@@ -1,0 +1,92 @@
+// The time of one step of one instance: step graphs compiled to a flat program over the symbols of a batch shape.
+//
+// Each node becomes coefficients; a shape is priced by evaluating each distinct symbol once and walking the program,
+// without allocation. A node's time is its kernel's roofline or its collective's price; nodes follow one another but
+// where a pass overlaps them (ring steps, chunked experts, HOP-B). Time of a stage = sum over its layers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/quantity.h"
+#include "costmodel/collective_pricer.h"
+#include "costmodel/collectives/collective.h"
+#include "costmodel/expert_load.h"
+#include "costmodel/lowered_model.h"
+#include "costmodel/stages.h"
+
+namespace shardplan {
+
+// Components add up: seconds = compute + exposed_communication + wait + overhead.
+struct StepTime {
+  Seconds seconds;
+  Seconds compute;                  // of an average rank
+  Seconds communication;            // all of it, hidden or not
+  Seconds exposed_communication;
+  Seconds overhead;                 // fixed cost of kernels, host
+  Seconds wait;                     // for the busiest rank (causal load, expert load)
+};
+StepTime& operator+=(StepTime& a, const StepTime& b);
+[[nodiscard]] StepTime operator*(const StepTime& a, double k);
+
+struct OpRow {
+  std::string name;                 // "qkv", "attention_decode", ...
+  std::int64_t count = 0;           // times per step on the busiest stage's rank
+  Flops flops;                      // each
+  double bytes = 0;
+  double kv_bytes = 0;              // of which cached K and V
+  Seconds time;                     // each
+  std::string bound;                // "compute", "memory", "fixed"
+};
+struct CollectiveRow {
+  std::string name;                 // the value that moves: "attention_out", ...
+  std::string kind;
+  std::string algorithm;
+  std::int64_t group_size = 0;
+  std::int64_t count = 0;
+  double message_bytes = 0;
+  double sent_bytes_per_rank = 0;
+  double lse_bytes = 0;             // of which log-sum-exp beside partial outputs
+  Seconds time;
+};
+struct StepBreakdown {
+  StepTime time;                    // one step through all stages (latency)
+  std::vector<StepTime> stages;
+  std::vector<OpRow> ops;
+  std::vector<CollectiveRow> collectives;
+};
+
+struct PriceOptions {
+  PriceMode mode = PriceMode::kCalibrated;   // of the CollectivePricer that the StepPricer is given
+  ExpertLoad expert_load;
+};
+
+// How ranks of an instance lie on devices: stage by stage (a stage is contiguous), or stages innermost.
+enum class DeviceOrder : std::uint8_t { kStageMajor, kStageMinor };
+
+class StepPricer {
+ public:
+  // Everything passed must outlive the pricer, `options` excepted. One CollectivePricer serves a whole search.
+  StepPricer(const ModelSpec& model, const ParallelConfig& config, const LoweredModel& lowered, const CollectivePricer& collectives,
+             const PriceOptions& options, DeviceOrder order = DeviceOrder::kStageMajor);
+  ~StepPricer();
+  StepPricer(StepPricer&&) noexcept;
+
+  // Time of one stage for a shape (mixed shapes with pcp > 1: the prefill step and the decode step, one after the other).
+  [[nodiscard]] StepTime stage(const StageLayers& stage, const BatchShape& shape) const;
+  // One transfer between stages.
+  [[nodiscard]] Seconds hop(const BatchShape& shape) const;
+  // Latency of one step through all stages, without host time.
+  [[nodiscard]] StepTime step(const std::vector<StageLayers>& stages, const BatchShape& shape) const;
+  [[nodiscard]] StepBreakdown breakdown(const std::vector<StageLayers>& stages, const BatchShape& shape) const;
+  // Cost of one layer of each kind, for balanced splits.
+  [[nodiscard]] Seconds layer(int kind, const BatchShape& shape) const;
+  [[nodiscard]] Seconds ends(bool first, const BatchShape& shape) const;   // embedding, or head
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace shardplan
