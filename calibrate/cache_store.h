@@ -1,0 +1,39 @@
+// One rank's cached rows, kept across steps.
+//
+// A row is named by layer, cache tensor and (request, position): never by where it stood in a step's list, which shifts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "calibrate/local_array.h"
+
+namespace shardplan {
+
+struct CacheName {
+  std::int64_t layer = 0;
+  std::string tensor;
+  friend auto operator<=>(const CacheName&, const CacheName&) = default;
+};
+
+class CacheStore {
+ public:
+  // All rows of `rows` ([positions or tokens, rest]); replaces rows of the same token.
+  void put(const CacheName& name, const LocalArray& rows);
+  // Fills `out` ([positions, rest]). InternalError "cached row ... is on another rank" when a row was never stored here, or
+  // was stored with other heads.
+  void get(const CacheName& name, LocalArray& out) const;
+  [[nodiscard]] bool has(const CacheName& name, std::int64_t token) const;
+
+ private:
+  struct Row {
+    LocalDims rest;
+    std::vector<float> values;
+  };
+  std::map<CacheName, std::unordered_map<std::int64_t, Row>> rows_;
+};
+
+}  // namespace shardplan

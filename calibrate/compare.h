@@ -1,0 +1,27 @@
+// Holds every value of a sharded run against the same tensor of a run on one rank, by global indices.
+//
+// Non-partial values on every rank as they are; partial sums after adding over their digits; partial attention after
+// merging by log-sum-exp. The error is |a - b| / max |b| over the tensor.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "calibrate/executor.h"
+
+namespace shardplan {
+
+struct Comparison {
+  double worst_error_ratio = 0;
+  std::string worst_tensor;
+  int worst_rank = -1;
+  std::int64_t values = 0;     // (value, rank) pairs compared directly
+  std::int64_t partials = 0;   // (value, group) pairs compared after summing or merging
+
+  void absorb(const Comparison& other);
+};
+
+// Both results are of the same logical graph. InternalError when a tensor has no reference.
+[[nodiscard]] Comparison compare(const GraphResult& sharded, const GraphResult& whole);
+
+}  // namespace shardplan

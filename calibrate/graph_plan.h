@@ -1,0 +1,26 @@
+// What of a node's execution follows from the graph and the batch alone, worked out once for all ranks.
+#pragma once
+
+#include <vector>
+
+#include "calibrate/layouts.h"
+#include "calibrate/transfer.h"
+#include "costmodel/step_graph.h"
+
+namespace shardplan {
+
+struct NodePlan {
+  Transfer values;   // of the shard collectives and exchanges
+  Transfer lse;      // of the log-sum-exp beside them, if any
+};
+
+struct GraphPlan {
+  GraphPlan(const StepGraph& step_graph, const RaggedBatch& step_batch);
+
+  const StepGraph& graph;
+  const RaggedBatch& batch;
+  Layouts layouts;
+  std::vector<NodePlan> nodes;
+};
+
+}  // namespace shardplan

@@ -1,0 +1,90 @@
+#include "calibrate/kernels/moe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/errors.h"
+#include "calibrate/kernels/elementwise.h"
+
+namespace shardplan {
+namespace {
+
+float dot(const float* a, const float* b, std::int64_t count) {
+  float sum = 0.0F;
+  for (std::int64_t i = 0; i < count; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+std::vector<float> softmax(std::vector<float> logits) {
+  const float most = *std::max_element(logits.begin(), logits.end());
+  float sum = 0.0F;
+  for (float& x : logits) sum += x = std::exp(x - most);
+  for (float& x : logits) x /= sum;
+  return logits;
+}
+
+void pick(const std::vector<float>& share, const ExpertsOp& op, float* entries) {
+  std::vector<std::size_t> order(share.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return share[a] > share[b]; });
+  float sum = 0.0F;
+  for (std::int64_t j = 0; j < op.per_token; ++j) sum += share[order[j]];
+  for (std::int64_t j = 0; j < op.per_token; ++j) {
+    entries[kRoutingWidth * j] = static_cast<float>(order[j]);
+    entries[kRoutingWidth * j + 1] = op.renormalise ? share[order[j]] / sum : share[order[j]];
+  }
+}
+
+// One expert of this rank, by its index in the local weights.
+void add_expert(const float* x, std::int64_t expert, float weight, const std::vector<const LocalArray*>& weights, const ExpertsOp& op, float* y) {
+  const bool gated = op.gated;
+  const LocalArray& up = *weights[gated ? 1 : 0];
+  const LocalArray& down = *weights.back();
+  const auto ffn = static_cast<std::int64_t>(up.ids(Dim::kFfn).size());
+  const std::int64_t hidden = up.columns();
+  std::vector<float> middle(static_cast<std::size_t>(ffn));
+  for (std::int64_t f = 0; f < ffn; ++f) {
+    const float u = dot(x, up.values.data() + (expert * ffn + f) * hidden, hidden);
+    const float open = gated ? dot(x, weights[0]->values.data() + (expert * ffn + f) * hidden, hidden) : u;
+    middle[f] = apply(op.function, open) * (gated ? u : 1.0F);
+  }
+  for (std::int64_t h = 0; h < hidden; ++h) {
+    y[h] += weight * dot(middle.data(), down.values.data() + (expert * hidden + h) * ffn, ffn);
+  }
+}
+
+}  // namespace
+
+void route(const LocalArray& x, const LocalArray& w_router, const ExpertsOp& op, LocalArray& routing) {
+  ensure(w_router.rows() == op.experts && w_router.columns() == x.columns(), "router needs all experts and all of x");
+  const auto rows = offsets_of(x.dims, {routing.dims.front()}, "x of router");
+  for (std::size_t t = 0; t < rows.size(); ++t) {
+    std::vector<float> logits(static_cast<std::size_t>(op.experts));
+    for (std::int64_t e = 0; e < op.experts; ++e) {
+      logits[e] = dot(x.values.data() + rows[t], w_router.values.data() + e * x.columns(), x.columns());
+    }
+    pick(softmax(std::move(logits)), op, routing.values.data() + static_cast<std::int64_t>(t) * op.per_token * kRoutingWidth);
+  }
+}
+
+void experts(const LocalArray& x, const LocalArray& routing, const std::vector<const LocalArray*>& weights, const ExpertsOp& op,
+             LocalArray& out) {
+  const LocalDim tokens = out.dims.front();
+  const auto x_rows = offsets_of(x.dims, {tokens}, "x of experts");
+  const auto routes = offsets_of(routing.dims, {tokens}, "routing of experts");
+  const auto& held = weights.front()->ids(Dim::kExperts);
+  ensure(weights.back()->ids(Dim::kExperts) == held && weights.back()->ids(Dim::kFfn) == weights.front()->ids(Dim::kFfn),
+         "expert matrices are cut differently");
+  for (std::size_t t = 0; t < x_rows.size(); ++t) {
+    for (std::int64_t j = 0; j < op.per_token; ++j) {
+      const float* entry = routing.values.data() + (routes[t] + j) * kRoutingWidth;
+      const auto it = std::find(held.begin(), held.end(), static_cast<std::int64_t>(entry[0]));
+      if (it == held.end()) continue;
+      add_expert(x.values.data() + x_rows[t], it - held.begin(), entry[1], weights, op,
+                 out.values.data() + static_cast<std::int64_t>(t) * out.columns());
+    }
+  }
+}
+
+}  // namespace shardplan

@@ -1,0 +1,23 @@
+// Router and routed experts.
+//
+// Routing: softmax over all experts, the k largest (ties: lower index), renormalised to sum one if asked. An entry is
+// (expert id, weight), so a routing array is two floats wide. Experts: y_t = sum_e w_te down_e(silu(gate_e x) * up_e x)
+// over the experts, and the slice of their width, that lie here: a partial sum.
+#pragma once
+
+#include <vector>
+
+#include "calibrate/local_array.h"
+#include "costmodel/logical_graph.h"
+
+namespace shardplan {
+
+inline constexpr int kRoutingWidth = 2;
+
+void route(const LocalArray& x, const LocalArray& w_router, const ExpertsOp& op, LocalArray& routing);
+
+// `weights`: (gate,) up [experts, ffn, hidden], down [experts, hidden, ffn].
+void experts(const LocalArray& x, const LocalArray& routing, const std::vector<const LocalArray*>& weights, const ExpertsOp& op,
+             LocalArray& out);
+
+}  // namespace shardplan

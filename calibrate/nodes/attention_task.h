@@ -1,0 +1,15 @@
+// Attention as a node of a graph asks for it.
+#pragma once
+
+#include "calibrate/kernels/attention.h"
+#include "calibrate/nodes/rank_state.h"
+
+namespace shardplan {
+
+// Global head counts from the tensors of q and k.
+[[nodiscard]] AttentionTask attention_task(const RankState& state, const Node& node);
+
+// Adds the sinks, if the op has any, on the one rank that lies first along the output's partial digits.
+void add_sinks(const RankState& state, const Node& node, const LocalArray& out, OnlineAttention& attention);
+
+}  // namespace shardplan

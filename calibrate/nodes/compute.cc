@@ -1,0 +1,254 @@
+// Logical operations on this rank's shards: each fetches its operands and calls its kernel.
+#include <array>
+
+#include "base/errors.h"
+#include "calibrate/kernels/elementwise.h"
+#include "calibrate/kernels/index.h"
+#include "calibrate/kernels/matmul.h"
+#include "calibrate/kernels/moe.h"
+#include "calibrate/kernels/norm.h"
+#include "calibrate/kernels/rotary.h"
+#include "calibrate/kernels/scan.h"
+#include "calibrate/kernels/vocabulary.h"
+#include "calibrate/nodes/attention_task.h"
+#include "calibrate/nodes/node_table.h"
+#include "calibrate/token_id.h"
+
+namespace shardplan {
+namespace {
+
+// Weights and step inputs that no node computes come from the source.
+const LocalArray& operand(RankState& state, ValueId id) {
+  if (!state.value(id).dims.empty()) return state.value(id);
+  const TensorId tensor = state.graph().value(id).tensor;
+  state.set(id, state.source.cut(state.graph().logical, tensor, state.layer, state.plan.layouts.at(id, state.rank)));
+  return state.value(id);
+}
+
+std::int64_t carry_of(const RankState& state, const Node& node, std::size_t index) {
+  const auto& carry = state.graph().op_of(node).carry;
+  return index < carry.size() ? carry[index] : 0;
+}
+
+CacheName cache_name(const RankState& state, ValueId cache) { return {state.layer, state.graph().tensor_of(cache).name}; }
+
+bool is_of_this_step(const RankState& state, std::int64_t id) {
+  for (const RequestSlice& slice : state.plan.batch.requests) {
+    if (slice.request == request_of(id)) return position_of(id) >= slice.prefix;
+  }
+  return false;
+}
+
+// Where tests start from a cache that no step has written. A row of this very step is never made up.
+void invent_rows(RankState& state, ValueId cache, const LocalDims& dims) {
+  if (!state.invent_prefix) return;
+  LocalDims missing = dims;
+  std::erase_if(missing.front().ids, [&](std::int64_t id) {
+    return is_of_this_step(state, id) || state.cache.has(cache_name(state, cache), id);
+  });
+  const TensorId tensor = state.graph().value(cache).tensor;
+  state.cache.put(cache_name(state, cache), state.source.cut(state.graph().logical, tensor, state.layer, missing));
+}
+
+void compute_embed(RankState& state, const Node& node) {
+  const std::int64_t vocab = state.graph().tensor_of(node.weights[0]).extent(Dim::kVocab);
+  const auto& dims = state.plan.layouts.at(node.inputs[0], state.rank);
+  const LocalArray& held = state.value(node.inputs[0]);
+  const LocalArray ids = held.dims.empty() ? state.source.token_ids(dims, vocab) : held;
+  LocalArray out = state.shaped(node.outputs[0]);
+  embed(ids, operand(state, node.weights[0]), out);
+  state.set(node.outputs[0], std::move(out));
+}
+
+void compute_norm(RankState& state, const Node& node) {
+  LocalArray out = state.shaped(node.outputs[0]);
+  rms_norm(operand(state, node.inputs[0]), operand(state, node.weights[0]), carry_of(state, node, 0), out);
+  state.set(node.outputs[0], std::move(out));
+}
+
+void compute_matmul(RankState& state, const Node& node) {
+  for (std::size_t i = 0; i < node.weights.size(); ++i) {
+    LocalArray out = state.shaped(node.outputs[i]);
+    matmul(operand(state, node.inputs[0]), operand(state, node.weights[i]), carry_of(state, node, i), out);
+    state.set(node.outputs[i], std::move(out));
+  }
+}
+
+void compute_rotary(RankState& state, const Node& node) {
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    LocalArray out = state.shaped(node.outputs[i]);
+    rotary(operand(state, node.inputs[i]), state.graph().op_of(node).rotary_columns, out);
+    state.set(node.outputs[i], std::move(out));
+  }
+}
+
+// Rows of this step that the cache keeps here, cut from the fresh value; then the whole local cache as a value.
+void compute_append(RankState& state, const Node& node) {
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const LocalArray& fresh = operand(state, node.inputs[i]);
+    LocalArray cache = state.shaped(node.outputs[i]);
+    LocalDims kept = cache.dims;
+    LocalDims old = cache.dims;
+    const auto is_new = index_map(cache.dims.front().ids, fresh.dims.front().ids);
+    kept.front().ids.clear();
+    old.front().ids.clear();
+    for (std::size_t row = 0; row < is_new.size(); ++row) {
+      (is_new[row] >= 0 ? kept : old).front().ids.push_back(cache.dims.front().ids[row]);
+    }
+    LocalDims source = kept;
+    source.front().dim = Dim::kTokens;
+    LocalArray rows(source);
+    select(fresh, rows);
+    rows.dims = kept;
+    state.cache.put(cache_name(state, node.outputs[i]), rows);
+    invent_rows(state, node.outputs[i], old);
+    state.cache.get(cache_name(state, node.outputs[i]), cache);
+    state.set(node.outputs[i], std::move(cache));
+  }
+}
+
+void compute_prefix(RankState& state, const Node& node) {
+  LocalArray out = state.shaped(node.outputs[0]);
+  invent_rows(state, node.inputs[0], out.dims);
+  state.cache.get(cache_name(state, node.inputs[0]), out);
+  state.set(node.outputs[0], std::move(out));
+}
+
+void compute_attention(RankState& state, const Node& node) {
+  LocalArray out = state.shaped(node.outputs[0]);
+  OnlineAttention attention(attention_task(state, node), operand(state, node.inputs[0]), out);
+  add_sinks(state, node, out, attention);
+  const bool shared = state.graph().op_of(node).attention.shared_kv;
+  const std::size_t keys = node.inputs.size() - (state.graph().op_of(node).attention.selects ? 1 : 0);
+  for (std::size_t i = 1; i < keys; i += shared ? 1 : 2) {
+    attention.add(operand(state, node.inputs[i]), operand(state, node.inputs[shared ? i : i + 1]));
+  }
+  attention.finish(out);
+  state.set(node.outputs[0], std::move(out));
+}
+
+void compute_index(RankState& state, const Node& node) {
+  const IndexOp& op = state.graph().op_of(node).index;
+  IndexInputs inputs{.q = operand(state, node.inputs[0])};
+  if (op.weighted) inputs.weights = &operand(state, node.inputs[1]);
+  for (std::size_t i = op.weighted ? 2 : 1; i < node.inputs.size(); ++i) inputs.keys.push_back(&operand(state, node.inputs[i]));
+  LocalArray out = state.shaped(node.outputs[0]);
+  choose_positions(inputs, op, out);
+  state.set(node.outputs[0], std::move(out));
+}
+
+// Rows of requests that begin with this step are zero; others were stored by an earlier step, or are made up.
+LocalArray state_before(RankState& state, ValueId id) {
+  LocalArray before = state.shaped(id);
+  LocalDims known = before.dims;
+  std::erase_if(known.front().ids, [&](std::int64_t request) { return is_of_this_step(state, request); });
+  const CacheName name = cache_name(state, id);
+  if (state.invent_prefix) {
+    LocalDims missing = known;
+    std::erase_if(missing.front().ids, [&](std::int64_t request) { return state.cache.has(name, request); });
+    state.cache.put(name, state.source.cut(state.graph().logical, state.graph().value(id).tensor, state.layer, missing));
+  }
+  LocalArray stored(known);
+  state.cache.get(name, stored);
+  const auto to = offsets_of(before.dims, known, "state");
+  for (std::size_t i = 0; i < to.size(); ++i) before.values[to[i]] = stored.values[i];
+  return before;
+}
+
+void compute_scan(RankState& state, const Node& node) {
+  const RecurrentSpec& spec = state.graph().op_of(node).scan;
+  for (const ValueId id : node.weights) operand(state, id);
+  const ScanInputs inputs{.q = operand(state, node.inputs[0]), .k = operand(state, node.inputs[1]), .v = operand(state, node.inputs[2]),
+                          .decay = operand(state, node.inputs[3]), .beta = node.inputs.size() > 4 ? &operand(state, node.inputs[4]) : nullptr,
+                          .conv_k = operand(state, node.weights[0]), .conv_v = operand(state, node.weights[1]), .head = operand(state, node.weights[2])};
+  ScanState states{state_before(state, node.outputs[1]), state_before(state, node.outputs[2]), state_before(state, node.outputs[3])};
+  LocalArray y = state.shaped(node.outputs[0]);
+  scan(inputs, spec, states, y);
+  state.set(node.outputs[0], std::move(y));
+  LocalArray* const after[] = {&states.state, &states.conv_k, &states.conv_v};
+  for (std::size_t i = 0; i < 3; ++i) {
+    state.cache.put(cache_name(state, node.outputs[i + 1]), *after[i]);
+    state.set(node.outputs[i + 1], std::move(*after[i]));
+  }
+}
+
+void compute_activate(RankState& state, const Node& node) {
+  std::vector<const LocalArray*> inputs;
+  for (const ValueId id : node.inputs) inputs.push_back(&operand(state, id));
+  LocalArray out = state.shaped(node.outputs[0]);
+  activate(inputs, state.graph().op_of(node).function, out);
+  state.set(node.outputs[0], std::move(out));
+}
+
+void compute_route(RankState& state, const Node& node) {
+  LocalArray out = state.shaped(node.outputs[0]);
+  route(operand(state, node.inputs[0]), operand(state, node.weights[0]), state.graph().op_of(node).experts, out);
+  state.set(node.outputs[0], std::move(out));
+}
+
+void compute_experts(RankState& state, const Node& node) {
+  std::vector<const LocalArray*> weights;
+  for (const ValueId id : node.weights) weights.push_back(&operand(state, id));
+  const LocalArray& x = operand(state, node.inputs[0]);
+  LocalArray out = state.shaped(node.outputs[0]);
+  if (!state.graph().value(node.outputs[0]).placement.routed.empty()) {  // the tokens that came
+    LocalDims dims = out.dims;
+    dims.front() = x.dims.front();
+    out = LocalArray(std::move(dims));
+  }
+  experts(x, operand(state, node.inputs[1]), weights, state.graph().op_of(node).experts, out);
+  state.set(node.outputs[0], std::move(out));
+}
+
+void compute_add(RankState& state, const Node& node) {
+  LocalArray out = state.shaped(node.outputs[0]);
+  add(operand(state, node.inputs[0]), operand(state, node.inputs[1]), out);
+  state.set(node.outputs[0], std::move(out));
+}
+
+void compute_selection(RankState& state, const Node& node) {
+  LocalArray out = state.shaped(node.outputs[0]);
+  select(operand(state, node.inputs[0]), out);
+  state.set(node.outputs[0], std::move(out));
+}
+
+void compute_join(RankState& state, const Node& node) {
+  LocalArray out = state.shaped(node.outputs[0]);
+  join(operand(state, node.inputs[0]), operand(state, node.inputs[1]), out);
+  state.set(node.outputs[0], std::move(out));
+}
+
+void compute_sample(RankState& state, const Node& node) {
+  LocalArray out = state.shaped(node.outputs[0]);
+  sample(operand(state, node.inputs[0]), out);
+  state.set(node.outputs[0], std::move(out));
+}
+
+struct Row {
+  OpKind kind;
+  NodeFunction function;
+};
+
+constexpr std::array kTable{
+    Row{OpKind::kEmbed, compute_embed},         Row{OpKind::kNorm, compute_norm},
+    Row{OpKind::kMatmul, compute_matmul},       Row{OpKind::kRotary, compute_rotary},
+    Row{OpKind::kAppend, compute_append},       Row{OpKind::kPrefix, compute_prefix},
+    Row{OpKind::kAttention, compute_attention}, Row{OpKind::kActivate, compute_activate},
+    Row{OpKind::kRoute, compute_route},         Row{OpKind::kExperts, compute_experts},
+    Row{OpKind::kAdd, compute_add},             Row{OpKind::kSplit, compute_selection},
+    Row{OpKind::kJoin, compute_join},           Row{OpKind::kLast, compute_selection},
+    Row{OpKind::kSample, compute_sample},       Row{OpKind::kIndex, compute_index},
+    Row{OpKind::kScan, compute_scan},
+};
+
+}  // namespace
+
+void run_compute(RankState& state, const Node& node) {
+  const OpKind kind = state.graph().op_of(node).kind;
+  for (const Row& row : kTable) {
+    if (row.kind == kind) return row.function(state, node);
+  }
+  throw InternalError(std::string("the executor cannot run ") + op_name(kind));
+}
+
+}  // namespace shardplan

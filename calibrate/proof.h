@@ -1,0 +1,72 @@
+// The proof of a configuration: what its shards compute equals the unsharded model, and what travels equals what the
+// graph claims.
+//
+// A proof lowers the model for the configuration and for one rank, and runs steps of both side by side, each with caches
+// that live on, so that a prefill and the decode steps after it must agree on where cached rows lie.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "calibrate/byte_check.h"
+#include "calibrate/compare.h"
+#include "calibrate/executor.h"
+#include "costmodel/parallel_config.h"
+#include "models/model_spec.h"
+
+namespace shardplan {
+
+struct ProofResult {
+  Comparison values;
+  ByteCheck bytes;
+  void absorb(const ProofResult& other);
+};
+
+struct ProofOptions {
+  std::uint64_t seed = 1;
+  std::optional<int> kind;      // one layer of this kind alone; nullopt: embedding, all layers over pp stages, head
+  bool invent_prefix = true;    // cached rows that no step has written are random
+  Tamper* tamper = nullptr;     // spoils the sharded run
+};
+
+class Proof {
+ public:
+  // Precondition: check_config is empty.
+  Proof(const ModelSpec& model, const ParallelConfig& config, ProofOptions options);
+
+  // Runs one forward of both. InternalError when a rank fails; LoweringRefusal when the table has no graph.
+  ProofResult step(StepForm form, const RaggedBatch& batch);
+  // Later steps run under another configuration of as many ranks and stages, over the same caches.
+  void change_config(const ParallelConfig& config) { config_ = config; }
+
+ private:
+  struct Lowered;
+  [[nodiscard]] Lowered lowered(const ParallelConfig& config, StepForm form) const;
+
+  ModelSpec model_;
+  ParallelConfig config_;
+  ProofOptions options_;
+  Executor sharded_;
+  Executor whole_;
+};
+
+// One step of one lowered graph against the same logical graph lowered for one rank.
+struct GraphPair {
+  const StepGraph& sharded;
+  const StepGraph& whole;
+};
+[[nodiscard]] ProofResult prove(const GraphPair& graphs, const RaggedBatch& batch, const ProofOptions& options);
+
+// One layer, one step.
+struct ProofCase {
+  const ModelSpec& model;
+  int kind = 0;
+  ParallelConfig config;
+  StepForm form = StepForm::kDecode;
+  RaggedBatch batch;
+};
+[[nodiscard]] ProofResult prove(const ProofCase& proof_case, std::uint64_t seed);
+
+}  // namespace shardplan

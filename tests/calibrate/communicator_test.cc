@@ -1,0 +1,78 @@
+#include "calibrate/communicator.h"
+
+#include <atomic>
+
+#include "base/errors.h"
+#include "tests/calibrate/failure_of.h"
+#include "tests/catch.h"
+
+namespace shardplan {
+namespace {
+
+// Every rank sends its number to every other.
+void exchange_ranks(Endpoint& endpoint, int ranks, std::atomic<int>& sum) {
+  endpoint.begin({0, 3, "all_gather"});
+  for (int to = 0; to < ranks; ++to) {
+    if (to != endpoint.rank()) endpoint.send(to, {{static_cast<float>(endpoint.rank())}, {}}, 1, 2.0);
+  }
+  for (int from = 0; from < ranks; ++from) {
+    if (from != endpoint.rank()) sum += static_cast<int>(endpoint.receive(from).values.at(0));
+  }
+}
+
+class SwapOrigins : public Tamper {
+ public:
+  int origin(const Operation&, int to, int from) override { return to == 0 && from != 0 ? 3 - from : from; }
+};
+
+TEST_CASE("ranks exchange buffers and count elements and declared bytes by operation") {
+  std::atomic<int> sum = 0;
+  const auto traffic = Communicator(4).run([&](Endpoint& endpoint) { exchange_ranks(endpoint, 4, sum); });
+  CHECK(sum == 3 * (0 + 1 + 2 + 3));
+  for (const Traffic& t : traffic) {
+    CHECK(t.at({0, 3}).elements == 3);
+    CHECK(t.at({0, 3}).bytes == 6.0);
+  }
+}
+
+TEST_CASE("messages between two ranks arrive in order") {
+  Communicator(2).run([](Endpoint& endpoint) {
+    endpoint.begin({0, 0, "send"});
+    for (int i = 0; i < 100 && endpoint.rank() == 0; ++i) endpoint.send(1, {{static_cast<float>(i)}, {}}, 1, 4.0);
+    for (int i = 0; i < 100 && endpoint.rank() == 1; ++i) ensure(endpoint.receive(0).values.at(0) == static_cast<float>(i), "order");
+  });
+}
+
+TEST_CASE("the first error ends all ranks at once and names its rank and operation") {
+  Communicator communicator(4, {.timeout = std::chrono::seconds(60)});
+  const auto body = [](Endpoint& endpoint) {
+    endpoint.begin({2, 7, "reduce_scatter"});
+    if (endpoint.rank() == 2) throw InternalError("out of luck");
+    static_cast<void>(endpoint.receive(2));
+  };
+  CHECK(failure_of([&] { communicator.run(body); }) == "rank 2 in reduce_scatter (step 2, node 7): out of luck");
+}
+
+TEST_CASE("a rank that waits too long says for whom and in what") {
+  Communicator communicator(2, {.timeout = std::chrono::milliseconds(20)});
+  const auto body = [](Endpoint& endpoint) {
+    endpoint.begin({0, 5, "lse_gather"});
+    if (endpoint.rank() == 1) static_cast<void>(endpoint.receive(0));
+  };
+  CHECK(failure_of([&] { communicator.run(body); }) == "rank 1 in lse_gather (step 0, node 5): waited 20 ms for rank 0");
+}
+
+TEST_CASE("a tamper hook can exchange what is received from two peers") {
+  SwapOrigins tamper;
+  Communicator communicator(3, {.tamper = &tamper});
+  std::atomic<int> first = -1;
+  communicator.run([&](Endpoint& endpoint) {
+    endpoint.begin({0, 0, "all_gather"});
+    if (endpoint.rank() > 0) endpoint.send(0, {{static_cast<float>(endpoint.rank())}, {}}, 1, 4.0);
+    if (endpoint.rank() == 0) first = static_cast<int>(endpoint.receive(1).values.at(0));
+  });
+  CHECK(first == 2);
+}
+
+}  // namespace
+}  // namespace shardplan

@@ -1,0 +1,71 @@
+// The run on one rank against plain layers in double that share nothing with it but the weights.
+#include <algorithm>
+#include <cmath>
+
+#include "calibrate/executor.h"
+#include "calibrate/reference/plain_layer.h"
+#include "calibrate/token_id.h"
+#include "costmodel/lower.h"
+#include "costmodel/lowering/registry.h"
+#include "tests/calibrate/small_models.h"
+#include "tests/catch.h"
+
+namespace shardplan {
+namespace {
+
+constexpr double kTolerance = 2e-6;
+
+LocalArray run_on_one_rank(const ModelSpec& model, int kind, StepForm form, const RaggedBatch& batch) {
+  const NumberFormat* bf16 = find_format("bf16");
+  const LayerKind& layer = model.kinds[static_cast<std::size_t>(kind)];
+  const StepGraph graph = lower(layer_graph(model, layer, form, {bf16, bf16, nullptr}), build_strategy(model, {}, form), form);
+  Executor executor(1, 1, {.seed = 5, .invent_prefix = true, .communicator = {}});
+  const RunResult run = executor.run({{{{&graph, 0}}}}, batch);
+  return run.graphs[0].values[0][static_cast<std::size_t>(graph.residual_out)];
+}
+
+double worst_error(const LocalArray& got, const PlainRows& want) {
+  double worst = 0;
+  const auto& tokens = got.ids(Dim::kTokens);
+  CHECK(tokens.size() == want.size());
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    const Vector& row = want.at(tokens[t]);
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      worst = std::max(worst, std::abs(static_cast<double>(got.values[t * row.size() + c]) - row[c]) / (1 + std::abs(row[c])));
+    }
+  }
+  return worst;
+}
+
+void check_all_forms(const ModelSpec& model, LatentForm latent_form = LatentForm::kExpanded) {
+  const std::vector<std::pair<StepForm, RaggedBatch>> steps{
+      {StepForm::kDecode, decode_batch({7, 1, 12})},
+      {StepForm::kPrefill, prefill_batch({{0, 9}, {5, 4}})},
+      {StepForm::kMixed, mixed_batch({6, 2}, {{0, 3}, {7, 5}})},
+  };
+  for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) {
+    for (const auto& [form, batch] : steps) {
+      INFO(model.name << " " << form_name(form) << " kind " << kind);
+      const PlainRows want = plain_layer({model, model.kinds[kind], batch, 5, latent_form});
+      CHECK(worst_error(run_on_one_rank(model, static_cast<int>(kind), form, batch), want) < kTolerance);
+    }
+  }
+}
+
+TEST_CASE("a GQA layer on one rank equals the plain layer") { check_all_forms(small_dense()); }
+TEST_CASE("windows, sinks and an ungated MLP equal the plain layer") { check_all_forms(small_windowed()); }
+TEST_CASE("a mixture of experts equals the plain layer") { check_all_forms(small_moe()); }
+TEST_CASE("MLA with query latent and shared expert equals the expanded plain layer") { check_all_forms(small_latent()); }
+TEST_CASE("MLA without query latent equals the expanded plain layer") { check_all_forms(small_latent_plain()); }
+TEST_CASE("MLA equals the absorbed plain layer too, so that both forms agree") {
+  check_all_forms(small_latent_plain(), LatentForm::kAbsorbed);
+}
+
+TEST_CASE("gates, chunks, shared values and norms after branches equal the plain layer") { check_all_forms(small_gated()); }
+TEST_CASE("Mamba2, latent experts and layers of one block equal the plain layer") { check_all_forms(small_blocks()); }
+TEST_CASE("a gated delta net equals the recurrence written out") { check_all_forms(small_delta()); }
+TEST_CASE("Kimi delta attention and gated MLA equal the plain layer") { check_all_forms(small_key_delta()); }
+TEST_CASE("sparse attention chooses what the plain indexer chooses") { check_all_forms(small_sparse()); }
+
+}  // namespace
+}  // namespace shardplan
