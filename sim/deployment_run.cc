@@ -1,0 +1,273 @@
+#include "sim/deployment_run.h"
+
+#include <algorithm>
+
+#include "base/errors.h"
+
+namespace shardplan {
+namespace {
+
+constexpr std::int64_t kKinds = 8;
+
+}  // namespace
+
+DeploymentRun::DeploymentRun(const SimulationInput& input)
+    : input_(input), recorder_(input.targets, input.records, input.series_points),
+      pool_(input.pool, input.decode_pool ? PoolRole::kPrefill : PoolRole::kServe, 0, events_, table_, *this, input.seed),
+      tokeniser_free_(static_cast<std::size_t>(input.pool.replicas)) {
+  if (input.decode_pool) {
+    decode_.emplace(*input.decode_pool, PoolRole::kDecode, static_cast<std::int32_t>(input.pool.replicas), events_, table_, *this, input.seed + 1);
+    std::vector<BytesPerSecond> capacities(pool_.size(), input.transfer.sender);
+    capacities.insert(capacities.end(), decode_->size(), input.transfer.receiver);
+    if (input.transfer.fabric) capacities.push_back(*input.transfer.fabric);
+    links_.emplace(events_, capacities);
+  }
+  require_sane();
+}
+
+void DeploymentRun::require_sane() const {
+  ensure(input_.source != nullptr, "a simulation needs a workload");
+  if (decode_ && decode_->settings().instance.block_tokens != pool_.settings().instance.block_tokens) {
+    throw InputError("simulation", "the pools have different block sizes", "the same in both");
+  }
+  if (decode_ && !input_.faults.empty()) throw InputError("simulation", "faults of prefill and decode pools are not simulated", "a pool that serves alone");
+  for (const ReplicaFault& fault : input_.faults) {
+    if (fault.replica < 0 || fault.replica >= input_.pool.replicas) throw InputError("simulation", "a fault names no replica", "a number below replicas");
+    if (fault.until < fault.at) throw InputError("simulation", "a replica is back before it is lost", "at <= until");
+  }
+}
+
+SimulationResult DeploymentRun::run() {
+  schedule_arrival();
+  for (const ReplicaFault& fault : input_.faults) {
+    schedule(fault.at, EventPriority::kFault, Kind::kDown, fault.replica);
+    schedule(fault.until, EventPriority::kFault, Kind::kUp, fault.replica);
+  }
+  schedule(SimTime(0), EventPriority::kSample, Kind::kSample, 0);
+  while (!events_.empty()) {
+    events_.run_next();
+    if (over()) break;
+  }
+  ensure(recorder_.present() == 0, "requests are left that nothing serves");
+  SimulationResult result = recorder_.result();
+  finish(result);
+  return result;
+}
+
+bool DeploymentRun::over() const { return recorder_.present() == 0 && !events_.pending(arrival_); }
+
+void DeploymentRun::schedule(SimTime time, EventPriority priority, Kind kind, std::int64_t value) {
+  events_.schedule({.time = time, .priority = priority, .target = this, .argument = value * kKinds + static_cast<std::int64_t>(kind)});
+}
+
+void DeploymentRun::on_event(const Event& event) {
+  const std::int64_t value = event.argument / kKinds;
+  switch (static_cast<Kind>(event.argument % kKinds)) {
+    case Kind::kArrival: return arrive();
+    case Kind::kReady: return queue(static_cast<RequestSlot>(value));
+    case Kind::kHandOver: return hand_over(static_cast<RequestSlot>(value));
+    case Kind::kTransfer: return start_transfer(static_cast<RequestSlot>(value));
+    case Kind::kDown: return take_down(static_cast<std::int32_t>(value));
+    case Kind::kUp: return bring_up(static_cast<std::int32_t>(value));
+    case Kind::kSample: return sample();
+  }
+}
+
+// One event stands for the source's next request; a source that got new ones may have an earlier one.
+void DeploymentRun::schedule_arrival() {
+  const std::optional<SimTime> next = input_.source->next_arrival();
+  if (events_.pending(arrival_) && next && *next >= arrival_time_) return;
+  events_.cancel(arrival_);
+  if (!next || (input_.stop && *next > *input_.stop)) return;
+  arrival_time_ = std::max(*next, events_.now());
+  const EventPriority priority = arrival_time_ == events_.now() ? EventPriority::kAnswer : EventPriority::kArrival;
+  arrival_ = events_.schedule({.time = arrival_time_, .priority = priority, .target = this, .argument = static_cast<std::int64_t>(Kind::kArrival)});
+}
+
+bool DeploymentRun::fits(const RequestSpec& spec) const {
+  return pool_.instances().front()->can_fit(spec) && (!decode_ || decode_->instances().front()->can_fit(spec));
+}
+
+// Identities stand for whole blocks: joined where they are smaller, dropped where they do not divide.
+void DeploymentRun::shape_hashes(RequestSpec& spec) const {
+  const std::int64_t block = pool_.settings().instance.block_tokens;
+  if (spec.hashes.empty() || spec.hash_tokens % block == 0) {
+    if (!pool_.settings().instance.prefix_caching) spec.hashes.clear();
+    return;
+  }
+  if (!pool_.settings().instance.prefix_caching || spec.hash_tokens < 1 || block % spec.hash_tokens != 0) return spec.hashes.clear();
+  const auto joined = static_cast<std::size_t>(block / spec.hash_tokens);
+  const std::size_t whole = spec.hashes.size() / joined;
+  for (std::size_t i = 0; i < whole; ++i) spec.hashes[i] = spec.hashes[(i + 1) * joined - 1];
+  spec.hashes.resize(whole);
+  spec.hash_tokens = block;
+}
+
+void DeploymentRun::arrive() {
+  const RequestSlot slot = table_.add();
+  Request& request = table_[slot];
+  input_.source->take(request.spec);
+  const SimTime now = events_.now();
+  request.phase = RequestPhase::kOutside;
+  recorder_.arrived(now);
+  const bool too_large = !fits(request.spec);
+  if (too_large || recorder_.present() > input_.max_waiting) {
+    recorder_.rejected(too_large, now);
+    input_.source->ended(request.spec, now);
+    table_.remove(slot);
+  } else {
+    shape_hashes(request.spec);
+    request.target = request.spec.prompt_tokens;
+    admit(slot);
+  }
+  schedule_arrival();
+}
+
+// To a replica, through its tokeniser and the server path.
+void DeploymentRun::admit(RequestSlot slot) {
+  Request& request = table_[slot];
+  if (!pool_.route(request)) return homeless_.push_back(slot);
+  SimTime& free = tokeniser_free_[static_cast<std::size_t>(request.replica)];
+  free = std::max(free, events_.now()) + sim_time(input_.server.per_prompt_token * static_cast<double>(request.spec.prompt_tokens));
+  const SimTime ready = free + sim_time(input_.server.fixed);
+  if (ready == events_.now()) return queue(slot);
+  schedule(ready, EventPriority::kArrival, Kind::kReady, slot);
+}
+
+void DeploymentRun::queue(RequestSlot slot) {
+  Request& request = table_[slot];
+  if (pool_.up(request.replica)) return pool_.instance(request.replica).enqueue(slot);
+  pool_.leave(request, request.replica, request.group);   // lost on its way in
+  if (!input_.requeue_lost) return give_up(slot);
+  admit(slot);
+}
+
+void DeploymentRun::on_step(const StepRecord& step) {
+  if (input_.timeline != nullptr) input_.timeline->add(step);
+}
+
+void DeploymentRun::on_first_token(RequestSlot slot) {
+  Request& request = table_[slot];
+  request.first_token = request.last_token = events_.now();
+  recorder_.first_token(request);
+}
+
+void DeploymentRun::on_ended(RequestSlot slot) {
+  const Request& request = table_[slot];
+  const bool moved = decode_ && request.source_replica >= 0;
+  (moved ? *decode_ : pool_).leave(request, request.replica, request.group);
+  recorder_.ended(request, events_.now());
+  input_.source->ended(request.spec, events_.now());
+  schedule_arrival();
+}
+
+void DeploymentRun::on_prefilled(RequestSlot slot) { schedule(events_.now(), EventPriority::kAnswer, Kind::kHandOver, slot); }
+
+// The cache waits at its source until the decode side has room: that is the back-pressure.
+void DeploymentRun::hand_over(RequestSlot slot) {
+  Request& request = table_[slot];
+  pool_.leave(request, request.replica, request.group);
+  request.source_replica = request.replica;
+  ensure(decode_->route(request), "decode replicas are never down");
+  decode_->instance(request.replica).expect(slot);
+}
+
+void DeploymentRun::on_room(RequestSlot slot) {
+  const SimTime start = events_.now() + sim_time(input_.transfer.start_up);
+  schedule(start, start == events_.now() ? EventPriority::kAnswer : EventPriority::kTransfer, Kind::kTransfer, slot);
+}
+
+void DeploymentRun::start_transfer(RequestSlot slot) {
+  const Request& request = table_[slot];
+  std::vector<std::int32_t> route = {request.source_replica, static_cast<std::int32_t>(pool_.size()) + request.replica};
+  if (input_.transfer.fabric) route.push_back(static_cast<std::int32_t>(pool_.size() + decode_->size()));
+  const double bytes = input_.transfer.bytes_per_token_ratio * static_cast<double>(request.target);
+  links_->start(Bytes(std::llround(bytes)), route, *this, slot);
+}
+
+// The first token travels with the cache.
+void DeploymentRun::on_transferred(std::int64_t tag) {
+  const auto slot = static_cast<RequestSlot>(tag);
+  pool_.instance(table_[slot].source_replica).release_source(slot);
+  on_first_token(slot);
+  decode_->instance(table_[slot].replica).receive(slot);
+}
+
+// What was computed is lost, what was answered is not: the rest goes elsewhere.
+void DeploymentRun::take_down(std::int32_t replica) {
+  if (!pool_.up(replica)) return;
+  pool_.set_up(replica, false);
+  pool_.instance(replica).lose();
+  for (RequestSlot slot = 0; slot < table_.slots(); ++slot) {
+    Request& request = table_[slot];
+    const bool inside = request.phase == RequestPhase::kWaiting || request.phase == RequestPhase::kPrefilling || request.phase == RequestPhase::kLost;
+    if (!inside || request.replica != replica) continue;
+    pool_.leave(request, request.replica, request.group);
+    request.phase = RequestPhase::kOutside;
+    request.previous = request.next = kNoRequest;
+    request.holding = {};
+    request.target = request.spec.prompt_tokens + request.outputs;
+    request.scheduled = request.computed = 0;
+    if (!input_.requeue_lost || !pool_.instance(replica).can_compute(request.target)) give_up(slot);
+    else if (pool_.route(request)) pool_.instance(request.replica).enqueue(slot);
+    else homeless_.push_back(slot);
+  }
+}
+
+void DeploymentRun::bring_up(std::int32_t replica) {
+  pool_.set_up(replica, true);
+  std::vector<RequestSlot> waiting;
+  std::swap(waiting, homeless_);
+  for (const RequestSlot slot : waiting) admit(slot);
+}
+
+void DeploymentRun::give_up(RequestSlot slot) {
+  recorder_.failed(events_.now());
+  input_.source->ended(table_[slot].spec, events_.now());
+  table_.remove(slot);
+  schedule_arrival();
+}
+
+void DeploymentRun::sample() {
+  SeriesPoint point{.time = events_.now()};
+  double used = 0;
+  double blocks = 0;
+  const auto add = [&](const ReplicaPool& pool) {
+    for (const auto& instance : pool.instances()) {
+      const InstanceLoad load = instance->load();
+      point.running += load.running;
+      point.waiting += load.waiting;
+      used += static_cast<double>(load.used_blocks);
+      blocks += static_cast<double>(instance->settings().blocks * instance->settings().groups);
+    }
+  };
+  add(pool_);
+  if (decode_) add(*decode_);
+  point.kv_use_ratio = used / blocks;
+  recorder_.series().add(point);
+  if (input_.timeline != nullptr) input_.timeline->add(point);
+  if (events_.empty()) return;   // nothing will ever happen
+  schedule(events_.now() + recorder_.series().interval(), EventPriority::kSample, Kind::kSample, 0);
+}
+
+void DeploymentRun::finish(SimulationResult& result) const {
+  double busy = 0;
+  double instances = 0;
+  const auto add = [&](const ReplicaPool& pool) {
+    for (const auto& instance : pool.instances()) {
+      instance->check();
+      result.requests.preempted += instance->counters().preemptions;
+      result.recomputed_tokens += instance->counters().recomputed_tokens;
+      result.steps += instance->steps();
+      busy += to_seconds(instance->busy()).value();
+      for (std::int64_t g = 0; g < instance->settings().groups; ++g) result.evicted_blocks += instance->pool(g).evictions();
+      ++instances;
+    }
+  };
+  add(pool_);
+  if (decode_) add(*decode_);
+  result.events = events_.happened();
+  if (result.simulated.value() > 0) result.busy_ratio = busy / instances / result.simulated.value();
+}
+
+}  // namespace shardplan

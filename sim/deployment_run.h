@@ -1,0 +1,60 @@
+// One run of a deployment: requests from the source through routers, instances and links to the records.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sim/fair_links.h"
+#include "sim/recorder.h"
+#include "sim/replica_pool.h"
+
+namespace shardplan {
+
+class DeploymentRun : public EventTarget, public InstanceObserver, public TransferOwner {
+ public:
+  explicit DeploymentRun(const SimulationInput& input);
+  // Until every request has left.
+  [[nodiscard]] SimulationResult run();
+
+  void on_event(const Event& event) override;
+  void on_step(const StepRecord& step) override;
+  void on_gaps(SimTime first, SimTime increment, std::int64_t count, std::int64_t weight) override { recorder_.gaps(first, increment, count, weight); }
+  void on_first_token(RequestSlot slot) override;
+  void on_ended(RequestSlot slot) override;
+  void on_prefilled(RequestSlot slot) override;
+  void on_room(RequestSlot slot) override;
+  void on_transferred(std::int64_t slot) override;
+
+ private:
+  enum class Kind : std::uint8_t { kArrival, kReady, kHandOver, kTransfer, kDown, kUp, kSample };
+  void schedule(SimTime time, EventPriority priority, Kind kind, std::int64_t value);
+  void schedule_arrival();
+  void arrive();
+  void admit(RequestSlot slot);
+  void queue(RequestSlot slot);
+  void hand_over(RequestSlot slot);
+  void start_transfer(RequestSlot slot);
+  void take_down(std::int32_t replica);
+  void bring_up(std::int32_t replica);
+  void give_up(RequestSlot slot);
+  void sample();
+  [[nodiscard]] bool over() const;
+  [[nodiscard]] bool fits(const RequestSpec& spec) const;
+  void shape_hashes(RequestSpec& spec) const;
+  void require_sane() const;
+  void finish(SimulationResult& result) const;
+
+  const SimulationInput& input_;
+  EventQueue events_;
+  RequestTable table_;
+  Recorder recorder_;
+  ReplicaPool pool_;
+  std::optional<ReplicaPool> decode_;
+  std::optional<FairLinks> links_;
+  std::vector<SimTime> tokeniser_free_;     // of each replica
+  std::vector<RequestSlot> homeless_;       // every replica is down
+  EventId arrival_;
+  SimTime arrival_time_;
+};
+
+}  // namespace shardplan

@@ -1,0 +1,113 @@
+#include "sim/priced_timer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "sim/random.h"
+
+namespace shardplan {
+namespace {
+
+constexpr std::size_t kCells = std::size_t{1} << 14;
+constexpr std::int64_t kFinest = 16;             // positions of the smallest cells
+constexpr int kCellsPerOctaveLog = 4;
+
+struct Range {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+};
+
+// The cell of a mean context.
+Range cell_range(std::int64_t mean) {
+  const int octave = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(mean))) - 1;
+  const std::int64_t width = std::max(kFinest, std::int64_t{1} << std::max(0, octave - kCellsPerOctaveLog));
+  const std::int64_t low = mean / width * width;
+  return {.low = low, .high = low + width};
+}
+
+std::int64_t picoseconds(double seconds) { return sim_time(Seconds(seconds)).value(); }
+
+TimeLine line_between(double at_low, double at_high, std::int64_t positions) {
+  const std::int64_t base = picoseconds(at_low);
+  const auto slope = static_cast<double>(picoseconds(at_high) - base) / static_cast<double>(positions);
+  return {.base = SimTime(base), .slope = std::llround(slope)};
+}
+
+double smooth_max(double a, double b) { return std::sqrt(std::sqrt(a * a * a * a + b * b * b * b)); }
+
+}  // namespace
+
+PricedTimer::PricedTimer(const StepPricer& pricer, std::vector<StageLayers> stages, const HostTimes& host)
+    : pricer_(pricer), stages_(std::move(stages)), host_(host), cells_(kCells), lines_(kCells * stages_.size()), seconds_(stages_.size()) {}
+
+// Steps with prompts are never shorter than their launches.
+double PricedTimer::stage_seconds(const StageLayers& stage, const BatchShape& shape) const {
+  const auto layers = static_cast<double>(stage.count);
+  const double seconds = pricer_.stage(stage, shape).seconds.value() + host_.per_layer.value() * layers;
+  if (shape.prefill_sequences == 0) return seconds;
+  return smooth_max(seconds, host_.prefill_launch_per_layer.value() * layers);
+}
+
+// Hops and host time: of the latency, but of no stage.
+double PricedTimer::fixed_seconds(const BatchShape& shape) const {
+  const double sequences = static_cast<double>(shape.sequences()) / static_cast<double>(host_.groups);
+  double seconds = host_.per_step.value() + host_.per_sequence.value() * sequences;
+  if (stages_.size() > 1) seconds += pricer_.hop(shape).value() * static_cast<double>(stages_.size() - 1);
+  return seconds;
+}
+
+void PricedTimer::fill(Cell& cell, TimeLine* lines) {
+  BatchShape low{.decode_sequences = cell.sequences, .decode_context = static_cast<double>(cell.low)};
+  BatchShape high = low;
+  high.decode_context = static_cast<double>(cell.high);
+  const std::int64_t positions = cell.sequences * (cell.high - cell.low);
+  cell.latency = {.base = SimTime(picoseconds(fixed_seconds(low))), .slope = 0};
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    lines[s] = line_between(stage_seconds(stages_[s], low), stage_seconds(stages_[s], high), positions);
+    cell.latency.base += lines[s].base;
+    cell.latency.slope += lines[s].slope;
+  }
+}
+
+DecodeTime PricedTimer::decode(std::int64_t sequences, std::int64_t context) {
+  const Range range = cell_range(context / sequences);
+  const std::size_t place = mix_bits(static_cast<std::uint64_t>(sequences), static_cast<std::uint64_t>(range.low)) % kCells;
+  Cell& cell = cells_[place];
+  TimeLine* lines = &lines_[place * stages_.size()];
+  if (cell.sequences != sequences || cell.low != range.low) {
+    cell = {.sequences = sequences, .low = range.low, .high = range.high};
+    fill(cell, lines);
+  }
+  return {.low = sequences * range.low, .high = sequences * range.high, .latency = cell.latency, .stages = {lines, stages_.size()}};
+}
+
+void PricedTimer::add_price(const BatchShape& shape, double weight_ratio, double& fixed) {
+  for (std::size_t s = 0; s < stages_.size(); ++s) seconds_[s] += weight_ratio * stage_seconds(stages_[s], shape);
+  fixed += weight_ratio * fixed_seconds(shape);
+}
+
+void PricedTimer::mixed(const StepLoad& load, MixedTime& out) {
+  BatchShape shape{.decode_sequences = load.decode_sequences, .prefill_sequences = load.prompts};
+  if (load.decode_sequences > 0) shape.decode_context = static_cast<double>(load.decode_context) / static_cast<double>(load.decode_sequences);
+  const double pairs_per_token = static_cast<double>(load.prompt_pairs) / static_cast<double>(load.prompt_tokens);
+  const std::int64_t length = load.prompt_tokens / load.prompts;
+  const double beyond = static_cast<double>(load.prompt_tokens % load.prompts) / static_cast<double>(load.prompts);
+  std::fill(seconds_.begin(), seconds_.end(), 0.0);
+  double fixed = 0;
+  for (const auto& [tokens, weight] : {std::pair(length, 1 - beyond), std::pair(length + 1, beyond)}) {
+    if (weight == 0) continue;
+    shape.prefill_tokens = tokens;
+    shape.prefill_prefix = std::max(0.0, pairs_per_token - static_cast<double>(tokens + 1) / 2);
+    add_price(shape, weight, fixed);
+  }
+  out.stages.resize(stages_.size());
+  out.latency = SimTime(picoseconds(fixed));
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    out.stages[s] = SimTime(picoseconds(seconds_[s]));
+    out.latency += out.stages[s];
+  }
+}
+
+}  // namespace shardplan

@@ -1,0 +1,56 @@
+// Step times from the one pricer that the planner asks too, and the host's part beside the kernels.
+//
+// Decode steps: the price at both ends of a cell of mean context (16 positions, or 1/16 of a power of two) and a line
+// between; off by the second-order part of the price inside a cell, and by half a picosecond per position. Lines are kept
+// in a direct-mapped table: bounded, and a value never depends on what was asked before.
+// Mixed steps: chunks enter as `prompts` equal ones with the same tokens and the same (query, key) pairs; where tokens do
+// not divide, between the prices of the two whole lengths around. Wrong where long and short prompts share a step and
+// the cost is not linear in pairs: windows, and reading each prompt's cached prefix.
+#pragma once
+
+#include <array>
+
+#include "costmodel/stages.h"
+#include "costmodel/step_price.h"
+#include "sim/step_timer.h"
+
+namespace shardplan {
+
+// What a step costs the host; the planner's HostCost has the same parts.
+struct HostTimes {
+  Seconds per_step;
+  Seconds per_sequence;               // of one attention group
+  Seconds per_layer;
+  Seconds prefill_launch_per_layer;   // floor of a step with prompts: its launches are not captured
+  std::int64_t groups = 1;            // attention groups that share the sequences
+};
+
+class PricedTimer : public StepTimer {
+ public:
+  // The pricer must outlive the timer.
+  PricedTimer(const StepPricer& pricer, std::vector<StageLayers> stages, const HostTimes& host);
+  [[nodiscard]] std::size_t stages() const override { return stages_.size(); }
+  [[nodiscard]] DecodeTime decode(std::int64_t sequences, std::int64_t context) override;
+  void mixed(const StepLoad& load, MixedTime& out) override;
+
+ private:
+  struct Cell {
+    std::int64_t sequences = 0;       // 0: empty
+    std::int64_t low = 0;             // mean context
+    std::int64_t high = 0;
+    TimeLine latency;
+  };
+  void fill(Cell& cell, TimeLine* lines);
+  [[nodiscard]] double stage_seconds(const StageLayers& stage, const BatchShape& shape) const;
+  [[nodiscard]] double fixed_seconds(const BatchShape& shape) const;
+  void add_price(const BatchShape& shape, double weight_ratio, double& fixed);
+
+  const StepPricer& pricer_;
+  std::vector<StageLayers> stages_;
+  HostTimes host_;
+  std::vector<Cell> cells_;
+  std::vector<TimeLine> lines_;       // of a cell's stages
+  std::vector<double> seconds_;       // of the mixed step under work
+};
+
+}  // namespace shardplan
