@@ -1,0 +1,180 @@
+#include "planner/deployment.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shardplan {
+namespace {
+
+constexpr std::int64_t kSplitSequences = 32;  // per attention group, of the shape that layer splits are balanced for
+
+std::int64_t positive_or(std::int64_t given, std::int64_t fallback) { return given > 0 ? given : fallback; }
+
+}  // namespace
+
+const Engine& engine_of(const PlanRequest& request) {
+  return request.engine != nullptr ? *request.engine : engines().front();
+}
+
+std::string version_of(const PlanRequest& request) {
+  return request.engine_version.empty() ? engine_of(request).default_version : request.engine_version;
+}
+
+GraphFormats formats_of(const PlanRequest& request) {
+  return {.activation = request.activation_format != nullptr ? request.activation_format : find_format("bf16"),
+          .kv = request.kv_format != nullptr ? request.kv_format : request.model.kv_format};
+}
+
+EngineMemory memory_of(const PlanRequest& request, const ParallelConfig& config) {
+  EngineMemory memory = engine_of(request).memory(request.model, config, request.hardware, version_of(request));
+  if (request.memory_fraction_ratio > 0) memory.memory_fraction_ratio = request.memory_fraction_ratio;
+  if (request.block_size > 0) memory.block_size = request.block_size;
+  return memory;
+}
+
+SchedulerDefaults scheduler_of(const PlanRequest& request, const ParallelConfig& config,
+                               std::int64_t max_batched_tokens) {
+  SchedulerDefaults s = engine_of(request).scheduler(request.model, config, request.hardware);
+  s.max_sequences = positive_or(request.max_num_sequences, s.max_sequences);
+  s.max_batched_tokens = positive_or(max_batched_tokens, positive_or(request.max_batched_tokens, s.max_batched_tokens));
+  const std::int64_t context = context_of(request);
+  if (s.max_batched_tokens / context >= s.max_sequences) s.max_batched_tokens = s.max_sequences * context;
+  s.max_sequences = std::min(s.max_sequences, s.max_batched_tokens);
+  return s;
+}
+
+HostCost host_of(const PlanRequest& request, const ParallelConfig& config) {
+  HostCost host = engine_of(request).host(request.model, config);
+  host.first_token += host.per_prompt_token * static_cast<double>(request.workload.isl);
+  return host;
+}
+
+std::int64_t context_of(const PlanRequest& request) {
+  return std::max<std::int64_t>(1, positive_or(request.max_model_len, request.workload.tokens()));
+}
+
+MemoryDemand demand_of(const PlanRequest& request, const ParallelConfig& config, const SchedulerDefaults& scheduler) {
+  MemoryDemand demand;
+  demand.request_tokens = context_of(request);
+  const std::int64_t seats = std::min(scheduler.max_sequences, scheduler.max_batched_tokens - 1);
+  BatchShape& step = demand.largest_step;
+  step.decode_sequences = seats * config.dpa;
+  step.decode_context = static_cast<double>(demand.request_tokens);
+  step.prefill_sequences = config.dpa;
+  step.prefill_tokens = scheduler.max_batched_tokens - seats;
+  return demand;
+}
+
+std::vector<Violation> violations_of(const PlanRequest& request, const ParallelConfig& config) {
+  std::vector<Violation> out = check_config(request.model, config);
+  // Engine rules read sizes that neutral legality guarantees.
+  if (!out.empty() && (out.front().rule == "degree_range" || request.model.kinds.empty())) return out;
+  const auto more = engine_of(request).check(request.model, config, request.hardware, version_of(request));
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+BatchShape steady_shape(const PlanRequest& request, const ParallelConfig& config, std::int64_t sequences) {
+  const Workload& w = request.workload;
+  BatchShape shape;
+  shape.decode_sequences = sequences * config.dpa;
+  shape.decode_context = static_cast<double>(w.isl) + static_cast<double>(w.osl) / 2;
+  shape.prefill_sequences = config.dpa;
+  shape.prefill_tokens = std::max<std::int64_t>(1, sequences * (w.isl - w.prefix) / std::max<std::int64_t>(1, w.osl));
+  shape.prefill_prefix = static_cast<double>(w.prefix);
+  return shape;
+}
+
+SharedTable share_table(const PlanRequest& request, const ParallelConfig& table, const CollectivePricer& collectives) {
+  SharedTable shared;
+  shared.lowered = std::make_shared<const LoweredModel>(lower_model(request.model, table, formats_of(request)));
+  ParallelConfig piped = table;
+  piped.pp = 2 * table.stage_ranks() <= request.gpus
+                 ? 2
+                 : 1;  // prices do not depend on the depth, but one stage has no boundary
+  shared.pricer = std::make_shared<const StepPricer>(request.model, piped, *shared.lowered, collectives, request.price);
+  return shared;
+}
+
+Deployment::Deployment(const PlanRequest& request, const ParallelConfig& config, const Setting& setting,
+                       const CollectivePricer& collectives, const SharedTable& shared)
+    : request_(request),
+      config_(config),
+      order_(setting.order),
+      collectives_(collectives),
+      shared_(shared),
+      memory_(memory_of(request, config)),
+      host_(host_of(request, config)),
+      scheduler_(scheduler_of(request, config, setting.max_batched_tokens)) {
+  if (!shared_.lowered) {
+    shared_.lowered = std::make_shared<const LoweredModel>(lower_model(request.model, config, formats_of(request)));
+  }
+  if (order_ != DeviceOrder::kStageMajor) shared_.pricer = nullptr;
+  choose_split();
+}
+
+// Given, or the engine's; without an engine the split that balances time, unless only the even one fits.
+void Deployment::choose_split() {
+  const std::int64_t layers = request_.model.layer_count();
+  if (!config_.pp_layers.empty()) return use_split(config_.pp_layers);
+  const auto even = engine_of(request_).layer_split(layers, config_.pp);
+  if (engine_of(request_).exports || config_.pp == 1) return use_split(even);
+  const auto balanced = balanced_split();
+  use_split(balanced);
+  if (!ledger_.fits && balanced != even) use_split(even);
+}
+
+std::vector<std::int64_t> Deployment::balanced_split() {
+  const BatchShape shape = steady_shape(request_, config_, kSplitSequences);
+  std::vector<double> by_kind, cost;
+  for (std::size_t k = 0; k < request_.model.kinds.size(); ++k)
+    by_kind.push_back(pricer().layer(static_cast<int>(k), shape).value());
+  for (const int kind : request_.model.layers) cost.push_back(by_kind[static_cast<std::size_t>(kind)]);
+  return balanced_layer_split(cost, pricer().ends(true, shape).value(), pricer().ends(false, shape).value(),
+                              config_.pp);
+}
+
+void Deployment::use_split(std::vector<std::int64_t> split) {
+  split_ = std::move(split);
+  stages_ = stage_layers(request_.model, split_);
+  ledger_ = make_ledger(request_.model, config_, *shared_.lowered, stages_, request_.hardware, memory_,
+                        demand_of(request_, config_, scheduler_));
+}
+
+void Deployment::use_chunk(std::int64_t max_batched_tokens) {
+  scheduler_ = scheduler_of(request_, config_, max_batched_tokens);
+  use_split(split_);
+}
+
+const StepPricer& Deployment::pricer() {
+  if (!shared_.pricer) {
+    shared_.pricer = std::make_shared<const StepPricer>(request_.model, config_, *shared_.lowered, collectives_,
+                                                        request_.price, order_);
+  }
+  return *shared_.pricer;
+}
+
+ServingInput Deployment::serving_input() {
+  return {.pricer = pricer(),
+          .stages = stages_,
+          .ledger = ledger_,
+          .config = config_,
+          .host = host_,
+          .scheduler = scheduler_,
+          .mixes = shared_.lowered->mixes()};
+}
+
+Plan Deployment::plan() const {
+  Plan plan;
+  plan.config = config_;
+  plan.order = order_;
+  plan.max_batched_tokens = scheduler_.max_batched_tokens;
+  plan.max_num_sequences = scheduler_.max_sequences;
+  plan.layer_split = split_;
+  plan.stages = stages_;
+  plan.ledger = ledger_;
+  plan.warnings = engine_of(request_).warnings(request_.model, config_, request_.hardware, version_of(request_));
+  return plan;
+}
+
+}  // namespace shardplan

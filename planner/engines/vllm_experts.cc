@@ -1,0 +1,108 @@
+// vLLM's rules on experts: the FFN uses dp x pcp x tp ranks, with whole experts (-ep) or slices, nothing between.
+//
+// All2all backends act only where tokens differ between ranks: dp > 1 (or pcp > 1). With dp = pcp = 1 every rank has
+// all tokens, so EP ends in a plain all-reduce. Redundant experts need EPLB, which needs EP.
+#include "planner/engines/engines.h"
+
+namespace shardplan {
+namespace {
+
+using Finding = std::optional<std::int64_t>;
+
+Finding when(bool broken, std::int64_t value = 0) { return broken ? Finding(value) : std::nullopt; }
+bool has_experts(const RuleFacts& f) { return f.model.is_moe() && f.config.stage_ranks() > 1; }
+
+Finding ep_size(const RuleFacts& f) {
+  return when(has_experts(f) && f.config.ep > 1 && f.config.ep != f.config.stage_ranks(), f.config.ep);
+}
+
+Finding sliced_with_ep(const RuleFacts& f) { return when(has_experts(f) && f.config.ep > 1 && f.config.moe_tp > 1); }
+Finding moe_dp(const RuleFacts& f) { return when(has_experts(f) && f.config.moe_dp > 1, f.config.moe_dp); }
+
+// A token crosses to other ranks' experts by the EP group's collectives; which ones depends on dp.
+Finding all2all_without_dp(const RuleFacts& f) {
+  const bool distinct = f.config.dpa > 1 || f.config.pcp > 1;
+  return when(has_experts(f) && !distinct && f.config.variant.moe_comm != MoeComm::kReplicated);
+}
+
+Finding replicated_with_dp(const RuleFacts& f) {
+  const bool distinct = f.config.dpa > 1 || (f.config.pcp > 1 && f.config.ep > 1);
+  return when(has_experts(f) && distinct && f.config.variant.moe_comm == MoeComm::kReplicated);
+}
+
+Finding redundant_needs_ep(const RuleFacts& f) {
+  return when(f.config.variant.redundant_experts > 0 && f.config.ep == 1, f.config.variant.redundant_experts);
+}
+
+Finding redundant_divides(const RuleFacts& f) {
+  const FfnSpec* moe = moe_of(f.model);
+  if (moe == nullptr || f.config.variant.redundant_experts == 0) return std::nullopt;
+  return when((moe->experts + f.config.variant.redundant_experts) % f.config.ep != 0, f.config.ep);
+}
+
+Finding uneven_experts(const RuleFacts& f) {
+  const FfnSpec* moe = moe_of(f.model);
+  return when(moe != nullptr && f.config.variant.redundant_experts == 0 && moe->experts % f.config.ep != 0,
+              f.config.ep);
+}
+
+Finding overlap(const RuleFacts& f) {
+  const Overlap o = f.config.variant.overlap;
+  return when(o == Overlap::kChunk || o == Overlap::kFused);
+}
+
+Finding two_batch(const RuleFacts& f) {
+  return when(f.config.variant.overlap == Overlap::kTwoBatch && f.config.variant.moe_comm != MoeComm::kAllToAll);
+}
+
+}  // namespace
+
+std::vector<EngineRule> vllm_expert_rules() {
+  return {
+      {"vllm_ep_size",
+       {},
+       Severity::kError,
+       "the expert parallel size is not settable in vLLM: ep is dp x pcp x tp = {stage} or 1, not {value}",
+       ep_size},
+      {"vllm_moe_tp_with_ep",
+       {},
+       Severity::kError,
+       "vLLM slices experts only without --enable-expert-parallel: moe_tp {moe_tp} with ep {ep}",
+       sliced_with_ep},
+      {"vllm_moe_dp", {}, Severity::kError, "vLLM has no MoE data parallelism: moe_dp {value} must be 1", moe_dp},
+      {"vllm_all2all_needs_dp",
+       {},
+       Severity::kError,
+       "with dp = pcp = 1 the all2all backend is ignored: experts end in an all-reduce (replicated)",
+       all2all_without_dp},
+      {"vllm_dp_needs_all2all",
+       {},
+       Severity::kError,
+       "with dp {dpa} tokens reach experts by all2all or all-gather, not replicated",
+       replicated_with_dp},
+      {"vllm_eplb_needs_ep",
+       {},
+       Severity::kError,
+       "{redundant} redundant experts need --enable-expert-parallel",
+       redundant_needs_ep},
+      {"vllm_eplb_divides",
+       {},
+       Severity::kError,
+       "{experts} experts + {redundant} redundant do not divide by ep {value}",
+       redundant_divides},
+      // Legal without EPLB; kernels that assume equal shards fail (issue 52435).
+      {"vllm_uneven_experts",
+       {},
+       Severity::kWarning,
+       "{experts} experts over ep {value} leave unequal shards, which some MoE kernels refuse",
+       uneven_experts},
+      {"vllm_overlap",
+       {},
+       Severity::kError,
+       "chunked or fused expert overlap is not in vLLM (it has --enable-dbo)",
+       overlap},
+      {"vllm_dbo_backend", {}, Severity::kError, "dual-batch overlap needs an all2all backend (DeepEP)", two_batch},
+  };
+}
+
+}  // namespace shardplan

@@ -1,0 +1,221 @@
+#include "planner/search/nearest_feasible.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/units.h"
+#include "planner/cluster.h"
+#include "planner/search/enumerate.h"
+#include "planner/search/memory_bound.h"
+#include "planner/search/serve.h"
+
+namespace shardplan {
+namespace {
+
+constexpr std::int64_t kMostGrowth = 16;  // times the budget
+constexpr std::size_t kMostTables = 64;   // lowered per question, lightest first
+
+struct Suggestion {
+  double change_ratio = 0;  // relative size of the change: orders the lines
+  std::string text;
+};
+
+std::string count_text(std::int64_t n) { return format_count(static_cast<double>(n)); }
+
+// Memory does not depend on exchanges and hardly on variants: one table for each set of degrees.
+std::vector<ParallelConfig> tables_of(const PlanRequest& request) {
+  std::vector<ParallelConfig> tables;
+  for (const ParallelConfig& table : enumerate_tables(request)) {
+    ParallelConfig flat = table;
+    flat.pp_layers.clear();
+    const bool same = !tables.empty() && tables.back().tp == table.tp && tables.back().dpa == table.dpa &&
+                      tables.back().pcp == table.pcp && tables.back().dcp == table.dcp &&
+                      tables.back().ep == table.ep && tables.back().moe_tp == table.moe_tp;
+    if (!same && violations_of(request, flat).empty()) tables.push_back(table);
+  }
+  return tables;
+}
+
+struct Depth {
+  ParallelConfig config;
+  Bytes weights;
+};
+
+// Every legal configuration whose weights fit by the bound, lightest first.
+std::vector<Depth> light_depths(const PlanRequest& request) {
+  const WeightParts parts = weight_parts(request.model);
+  std::vector<Depth> depths;
+  for (const ParallelConfig& table : tables_of(request)) {
+    const auto pps = pipeline_depths(request, table.stage_ranks());
+    if (pps.empty()) continue;
+    ParallelConfig config = table;
+    config.pp = pps.back();  // deepest: the least weights on a GPU
+    const double capacity =
+        static_cast<double>(request.hardware.device.memory.value()) * memory_of(request, config).memory_fraction_ratio;
+    const Bytes weights = weights_per_gpu_bound(request.model, parts, config);
+    if (static_cast<double>(weights.value()) < capacity && violations_of(request, config).empty())
+      depths.push_back({config, weights});
+  }
+  std::stable_sort(depths.begin(), depths.end(), [](const Depth& a, const Depth& b) { return a.weights < b.weights; });
+  if (depths.size() > kMostTables) depths.resize(kMostTables);
+  return depths;
+}
+
+bool reaches(const PlanRequest& request, const MemoryReach& reach) { return reach.context >= context_of(request); }
+
+// With another model, cache format or budget: does the context fit, and where?
+std::optional<ParallelConfig> fits_with(const PlanRequest& request, const std::function<void(PlanRequest&)>& change) {
+  PlanRequest changed = request;
+  change(changed);
+  const MemoryReach reach = memory_reach(changed);
+  if (!reaches(changed, reach)) return std::nullopt;
+  return reach.config;
+}
+
+void try_more_gpus(const PlanRequest& request, std::vector<Suggestion>& out) {
+  const std::int64_t step = std::max<std::int64_t>(1, request.gpus / 8);
+  for (std::int64_t gpus = request.gpus + step; gpus <= request.gpus * kMostGrowth;
+       gpus += gpus < 2 * request.gpus ? step : request.gpus) {
+    const auto fit = fits_with(request, [gpus](PlanRequest& r) { r.gpus = gpus; });
+    if (!fit) continue;
+    const std::int64_t more = fit->instance_gpus() - request.gpus;
+    out.push_back({static_cast<double>(more) / static_cast<double>(request.gpus),
+                   fmt::format("{} more GPU{} of this kind ({} in all, {})", more, more == 1 ? "" : "s",
+                               fit->instance_gpus(), short_text(*fit))});
+    return;
+  }
+}
+
+void try_weights(const PlanRequest& request, const char* format, double change, std::vector<Suggestion>& out) {
+  const NumberFormat& to = *find_format(format);
+  const WeightFormats& now = request.model.kinds.front().formats;
+  if (now.attention != nullptr && now.attention->bits <= to.bits) return;
+  if (request.hardware.device.peak[static_cast<std::size_t>(to.math)].value() <= 0) return;
+  const auto fit = fits_with(request, [&to](PlanRequest& r) { override_weight_format(r.model, to); });
+  if (fit) out.push_back({change, fmt::format("{} weights ({})", to.bits == 8 ? "FP8" : "FP4", short_text(*fit))});
+}
+
+void try_cache(const PlanRequest& request, std::vector<Suggestion>& out) {
+  if (formats_of(request).kv->bits <= 8) return;
+  const auto fit = fits_with(request, [](PlanRequest& r) { r.kv_format = find_format("fp8"); });
+  if (fit) out.push_back({0.25, fmt::format("FP8 cache ({})", short_text(*fit))});
+}
+
+void try_context(const PlanRequest& request, std::vector<Suggestion>& out) {
+  const MemoryReach reach = memory_reach(request);
+  const std::int64_t context = context_of(request);
+  if (reach.context <= 0 || reach.context >= context) return;
+  out.push_back({1 - static_cast<double>(reach.context) / static_cast<double>(context),
+                 fmt::format("max context {} instead of {} ({})", count_text(reach.context), count_text(context),
+                             short_text(reach.config))});
+}
+
+struct TargetRow {
+  const char* name;
+  std::optional<Seconds> Targets::*target;
+  Seconds ServingEstimate::*value;
+  Objective objective;  // that makes the value small
+};
+constexpr TargetRow kTargets[] = {
+    {"TPOT", &Targets::tpot, &ServingEstimate::tpot, Objective::kInteractivity},
+    {"TTFT", &Targets::ttft, &ServingEstimate::ttft, Objective::kLatency},
+    {"end-to-end", &Targets::e2e, &ServingEstimate::e2e, Objective::kLatency},
+};
+
+// The value that is reached when this target is dropped and the others stay.
+void relax_target(const PlanRequest& request, const TargetRow& row, std::vector<Suggestion>& out) {
+  const auto target = request.targets.*row.target;
+  if (!target) return;
+  PlanRequest relaxed = request;
+  (relaxed.targets.*row.target).reset();
+  relaxed.objective = row.objective;
+  relaxed.pareto = false;
+  relaxed.explain_empty = false;
+  const PlanResult result = search_plans(relaxed);
+  if (result.plans.empty()) return;
+  const auto least = std::min_element(result.plans.begin(), result.plans.end(), [&row](const Plan& a, const Plan& b) {
+    return a.serving.*row.value < b.serving.*row.value;
+  });
+  const Seconds value = least->serving.*row.value;
+  out.push_back(
+      {value / *target - 1, fmt::format("a {} target of {} instead of {} ({})", row.name, format_seconds(value),
+                                        format_seconds(*target), short_text(least->config))});
+}
+
+// The traffic that the targets allow, by a search with traffic left free.
+void try_traffic(const PlanRequest& request, std::vector<Suggestion>& out) {
+  if (!request.workload.concurrency && !request.workload.requests_per_second) return;
+  PlanRequest free = request;
+  free.workload.concurrency.reset();
+  free.workload.requests_per_second.reset();
+  free.objective = Objective::kThroughput;
+  free.top = 1;
+  free.pareto = false;
+  free.explain_empty = false;
+  const PlanResult result = search_plans(free);
+  if (result.plans.empty()) return;
+  const Plan& best = result.plans.front();
+  if (request.workload.concurrency) {
+    out.push_back({1 - best.serving.concurrency / static_cast<double>(*request.workload.concurrency),
+                   fmt::format("concurrency {:.0f} instead of {} ({})", best.serving.concurrency,
+                               *request.workload.concurrency, short_text(best.config))});
+  } else {
+    out.push_back({1 - best.serving.requests_per_second / *request.workload.requests_per_second,
+                   fmt::format("{:.3g} requests/s instead of {:.3g} ({})", best.serving.requests_per_second,
+                               *request.workload.requests_per_second, short_text(best.config))});
+  }
+}
+
+std::vector<std::string> sorted_texts(std::vector<Suggestion> list) {
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Suggestion& a, const Suggestion& b) { return a.change_ratio < b.change_ratio; });
+  std::vector<std::string> texts;
+  for (Suggestion& s : list) texts.push_back(std::move(s.text));
+  return texts;
+}
+
+}  // namespace
+
+MemoryReach memory_reach(const PlanRequest& request) {
+  MemoryReach best;
+  const Cluster cluster(request, request.gpus);
+  const std::vector<Depth> depths = light_depths(request);
+  best.unsupported = !depths.empty();
+  for (const Depth& depth : depths) {
+    try {
+      const Deployment deployment(request, depth.config, {}, cluster.collectives());
+      best.unsupported = false;
+      const std::int64_t tokens = deployment.ledger().group_capacity_tokens;
+      const bool weights_fit = std::all_of(deployment.ledger().stages.begin(), deployment.ledger().stages.end(),
+                                           [](const StageLedger& stage) { return stage.missing_bytes == Bytes(0); });
+      if (weights_fit && tokens > best.context) best = {tokens, deployment.config(), false};
+      if (deployment.ledger().fits) break;
+    } catch (const LoweringRefusal&) {
+      continue;  // a table that cannot be served holds nothing
+    }
+  }
+  return best;
+}
+
+std::vector<std::string> nearest_feasible(const PlanRequest& request, std::int64_t fitting,
+                                          const RejectionTally& refused) {
+  std::vector<Suggestion> list;
+  const MemoryReach reach = memory_reach(request);
+  if (reach.unsupported) return {};
+  const bool too_slow = refused.nearest("tpot").rejection != nullptr || refused.nearest("ttft").rejection != nullptr;
+  if (fitting == 0 && !(too_slow && reaches(request, reach))) {
+    try_context(request, list);
+    try_more_gpus(request, list);
+    try_cache(request, list);
+    try_weights(request, "fp8", 0.5, list);
+    if (list.empty()) try_weights(request, "nvfp4", 0.75, list);
+  } else {
+    for (const TargetRow& row : kTargets) relax_target(request, row, list);
+    try_traffic(request, list);
+  }
+  return sorted_texts(std::move(list));
+}
+
+}  // namespace shardplan

@@ -1,0 +1,65 @@
+// Steady state of continuous batching with chunked prefill, from step prices alone.
+//
+// N requests run at once per instance (limited by the ledger, the engine's seats and the asked concurrency). A decode
+// step of N takes Td; a prompt costs extra time P spread over its chunk steps, and every other request sees it:
+//   lambda = N/(t0 + (osl-1)*TPOT),   TPOT = Td + lambda*P*TPOT*(N-1)/N   (t0: a request's own prefill)
+// solved as a quadratic. Little's law holds by construction. Requests that do not fit wait (C-N)/lambda.
+// With pipeline stages N/m sequences are in each of m = pp batches in flight: a step is max(m*max t_i, sum t_i + hops).
+// Wrong where lengths vary widely or arrivals burst: the simulator is for that.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/quantity.h"
+#include "costmodel/ledger.h"
+#include "costmodel/step_price.h"
+#include "planner/engine.h"
+#include "planner/workload.h"
+
+namespace shardplan {
+
+struct ServingInput {
+  const StepPricer& pricer;
+  const std::vector<StageLayers>& stages;
+  const Ledger& ledger;
+  const ParallelConfig& config;
+  HostCost host;
+  SchedulerDefaults scheduler;    // chunk size: max_batched_tokens
+  bool mixes = true;              // decode and prefill tokens share steps (pcp = 1)
+};
+
+struct ServingEstimate {
+  bool feasible = true;            // false: the rate is more than the deployment can do, or nothing fits
+  std::string reason;              // when not feasible
+  double concurrency = 0;          // requests in the deployment, queued ones included
+  double running = 0;              // requests running per instance
+  std::string bound;               // what limits `running`: "concurrency", "kv cache", "seats", "rate"
+  Seconds ttft;                    // sum of the three below
+  Seconds ttft_prefill;            // its own chunks
+  Seconds ttft_queue;              // for a free place or for other prompts
+  Seconds ttft_host;
+  Seconds tpot;
+  Seconds decode_step;             // a step without prefill, host time included
+  Seconds prefill_extra;           // what one prompt adds to the others' time
+  double requests_per_second = 0;              // whole deployment
+  double output_tokens_per_second = 0;
+  double output_tokens_per_second_per_gpu = 0;
+  double tokens_per_second_per_user = 0;       // 1/TPOT
+  Seconds e2e;
+};
+
+// Closed loop of `requests` over one instance (may be fractional in a search).
+[[nodiscard]] ServingEstimate estimate_closed(const ServingInput& input, const Workload& workload, double requests);
+// The workload's concurrency or rate over all replicas. Neither given: concurrency 1 per instance.
+[[nodiscard]] ServingEstimate estimate_serving(const ServingInput& input, const Workload& workload);
+// The largest number of requests per instance that meets the targets, 0 when even one does not.
+[[nodiscard]] double best_concurrency(const ServingInput& input, const Workload& workload, const Targets& targets);
+
+// Helix HOP-B: `parts` of attention time a and exchange time e each; off: parts*(a+e), on: parts*max(a,e) + min(a,e).
+[[nodiscard]] Seconds overlapped_parts(std::int64_t parts, Seconds a, Seconds e);
+// Pipeline cycle with m batches in flight: max(max t_i, (sum t_i + sum h_i)/m).
+[[nodiscard]] Seconds pipeline_cycle(const std::vector<Seconds>& stages, Seconds hops, std::int64_t in_flight);
+
+}  // namespace shardplan
