@@ -1,0 +1,44 @@
+#include "tools/commands/plan.h"
+
+#include <string>
+
+#include "planner/plan.h"
+#include "tools/cli/flag_builders.h"
+#include "tools/cli/output.h"
+#include "tools/documents/plan_document.h"
+#include "tools/request/ask.h"
+#include "tools/request/launch_files.h"
+#include "tools/request/make_request.h"
+#include "tools/request/request_flags.h"
+#include "tools/tables/launch_table.h"
+#include "tools/tables/plan_table.h"
+
+namespace shardplan {
+namespace {
+
+constexpr const char* kHelp =
+    "Searches every parallel layout of a model on up to --gpus GPUs and ranks those that meet the targets. Degrees and\n"
+    "variants that are given stay as they are; the rest is free, and so is the concurrency unless it is given.";
+
+}  // namespace
+
+void run_plan(const Words& words) {
+  RequestFlags flags;
+  Output output;
+  std::string folder;
+  CommandLine line{"shardplan plan", kHelp,
+                   "shardplan plan --model qwen3-235b-a22b --hardware h200-sxm --gpus 16 --isl 4096 --osl 512 --tpot-ms 40",
+                   request_flags(flags), {}};
+  line.groups.push_back(search_flags(flags));
+  line.groups.push_back(output_flags(output));
+  line.groups.back().flags.push_back(text_flag("--export", "DIR", "write the launch files of the best plan that the engine can run", folder));
+  if (!parse_command_line(line, words)) return;
+  check_output(output);
+  const PlanRequest request = make_request(flags);
+  const PlanResult result = ask_plan(request);
+  const auto chosen = choose_launch(request, result);
+  if (!folder.empty() && chosen) write_launch_files(chosen->launch, folder);
+  deliver(output, [&] { return plan_table(request, result) + launch_table(chosen, folder); }, [&] { return plan_document(flags, request, result); });
+}
+
+}  // namespace shardplan

@@ -1,0 +1,51 @@
+#include "tools/documents/estimate_document.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tools/documents/data_movement.h"
+#include "tools/documents/document.h"
+#include "tools/documents/memory_document.h"
+#include "tools/documents/parallel_document.h"
+#include "tools/documents/request_document.h"
+#include "tools/documents/serving_document.h"
+#include "tools/documents/step_document.h"
+#include "tools/documents/violations_document.h"
+
+namespace shardplan {
+namespace {
+
+std::vector<DataMovement> movement_of(const EstimateAnswer& answer) {
+  const auto replicas = static_cast<double>(answer.config.replicas);
+  const Workload& workload = answer.request.workload;
+  const bool bare = answer.steps.given;
+  const double running = bare ? static_cast<double>(answer.steps.decode.decode_sequences) : answer.result.plan.serving.running;
+  const auto prompt = static_cast<double>(bare ? answer.steps.prefill.prefill_tokens : workload.isl - workload.prefix);
+  return data_movement(answer.result.plan, answer.request.hardware, running * replicas, prompt);
+}
+
+}  // namespace
+
+std::string estimate_document(const RequestFlags& flags, const EstimateAnswer& answer) {
+  const EstimateResult& result = answer.result;
+  Document document = {{"schema", "shardplan.estimate/1"},
+                       {"request", request_document(flags)},
+                       {"model", answer.request.model.name},
+                       {"hardware", answer.request.hardware.name},
+                       {"mode", answer.request.price.mode == PriceMode::kSpeedOfLight ? "sol" : "calibrated"},
+                       {"gpus", answer.config.gpus()},
+                       {"parallel", parallel_document(answer.config)},
+                       {"legal", result.violations.empty()},
+                       {"violations", violations_document(result.violations)},
+                       {"warnings", violations_document(result.plan.warnings)},
+                       {"notes", result.notes},
+                       {"memory", memory_document(result.plan.ledger)},
+                       {"prefill", step_document(result.prefill)},
+                       {"decode", step_document(result.decode)}};
+  const bool serves = result.lowered && !answer.steps.given;
+  document["serving"] = serves ? serving_document(result.plan.serving) : Document(nullptr);
+  document["data_movement"] = result.lowered ? movement_document(movement_of(answer)) : Document::array();
+  document["run"] = run_document();
+  return text_of(document);
+}
+
+}  // namespace shardplan

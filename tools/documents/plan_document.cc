@@ -1,0 +1,65 @@
+#include "tools/documents/plan_document.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tools/documents/data_movement.h"
+#include "tools/documents/document.h"
+#include "tools/documents/launch_document.h"
+#include "tools/documents/memory_document.h"
+#include "tools/documents/parallel_document.h"
+#include "tools/documents/rejections_document.h"
+#include "tools/documents/request_document.h"
+#include "tools/documents/serving_document.h"
+#include "tools/documents/violations_document.h"
+
+namespace shardplan {
+namespace {
+
+Document one_plan(const Plan& plan, std::size_t rank, const PlanRequest& request) {
+  const double sequences = plan.serving.running * static_cast<double>(plan.config.replicas);
+  const auto prompt = static_cast<double>(request.workload.isl - request.workload.prefix);
+  return {{"rank", rank},
+          {"layout", short_text(plan.config)},
+          {"parallel", parallel_document(plan.config)},
+          {"gpus", plan.config.gpus()},
+          {"device_order", plan.order == DeviceOrder::kStageMajor ? "stage_major" : "stage_minor"},
+          {"layer_split", plan.layer_split},
+          {"max_batched_tokens", plan.max_batched_tokens},
+          {"max_num_seqs", plan.max_num_sequences},
+          {"warnings", violations_document(plan.warnings)},
+          {"meets_targets", plan.meets_targets},
+          {"score", plan.score},
+          {"memory", memory_document(plan.ledger)},
+          {"serving", serving_document(plan.serving)},
+          {"data_movement", movement_document(data_movement(plan, request.hardware, sequences, prompt))},
+          {"launch", launch_document(export_plan(request, plan))}};
+}
+
+Document pareto_point(const Plan& plan) {
+  return {{"layout", short_text(plan.config)}, {"parallel", parallel_document(plan.config)}, {"gpus", plan.config.gpus()},
+          {"max_batched_tokens", plan.max_batched_tokens}, {"serving", serving_document(plan.serving)}};
+}
+
+Document search_document(const SearchStats& stats) {
+  Document passes = Document::array();
+  for (const auto& [name, seconds] : stats.pass_seconds) passes.push_back({{"name", name}, {"seconds", seconds}});
+  return {{"considered", stats.considered}, {"legal", stats.legal}, {"fitting", stats.fitting}, {"priced", stats.priced},
+          {"seconds", stats.seconds_ratio}, {"passes", passes}};
+}
+
+}  // namespace
+
+std::string plan_document(const RequestFlags& flags, const PlanRequest& request, const PlanResult& result) {
+  Document document = {{"schema", "shardplan.plan/1"}, {"request", request_document(flags)}, {"notes", result.notes}};
+  document["plans"] = Document::array();
+  for (std::size_t i = 0; i < result.plans.size(); ++i) document["plans"].push_back(one_plan(result.plans[i], i + 1, request));
+  document["pareto"] = Document::array();
+  for (const Plan& plan : result.pareto) document["pareto"].push_back(pareto_point(plan));
+  document["rejected"] = rejections_document(result.rejected);
+  document["nearest_feasible"] = result.nearest_feasible;
+  document["search"] = search_document(result.stats);
+  document["run"] = run_document();
+  return text_of(document);
+}
+
+}  // namespace shardplan

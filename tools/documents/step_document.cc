@@ -1,0 +1,48 @@
+#include "tools/documents/step_document.h"
+
+#include <nlohmann/json.hpp>
+
+namespace shardplan {
+namespace {
+
+Document time_document(const StepTime& time) {
+  return {{"seconds", time.seconds.value()},
+          {"compute_seconds", time.compute.value()},
+          {"communication_seconds", time.communication.value()},
+          {"exposed_communication_seconds", time.exposed_communication.value()},
+          {"overhead_seconds", time.overhead.value()},
+          {"wait_seconds", time.wait.value()}};
+}
+
+Document op_document(const OpRow& op) {
+  return {{"name", op.name}, {"count", op.count}, {"flops", op.flops.value()}, {"bytes", op.bytes},
+          {"kv_bytes", op.kv_bytes}, {"seconds", op.time.value()}, {"bound", op.bound}};
+}
+
+Document collective_document(const CollectiveRow& row) {
+  return {{"name", row.name},
+          {"kind", row.kind},
+          {"algorithm", row.algorithm},
+          {"group_size", row.group_size},
+          {"count", row.count},
+          {"message_bytes", row.message_bytes},
+          {"sent_bytes_per_rank", row.sent_bytes_per_rank},
+          {"lse_bytes", row.lse_bytes},
+          {"seconds", row.time.value()}};
+}
+
+}  // namespace
+
+Document step_document(const StepBreakdown& step) {
+  if (step.ops.empty()) return nullptr;
+  Document document = time_document(step.time);
+  document["stages"] = Document::array();
+  for (const StepTime& stage : step.stages) document["stages"].push_back(time_document(stage));
+  document["ops"] = Document::array();
+  for (const OpRow& op : step.ops) document["ops"].push_back(op_document(op));
+  document["collectives"] = Document::array();
+  for (const CollectiveRow& row : step.collectives) document["collectives"].push_back(collective_document(row));
+  return document;
+}
+
+}  // namespace shardplan

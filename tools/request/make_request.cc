@@ -1,0 +1,205 @@
+#include "tools/request/make_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/errors.h"
+#include "models/catalog.h"
+#include "tools/cli/values.h"
+#include "tools/request/parallel_fields.h"
+
+namespace shardplan {
+namespace {
+
+void refuse(bool contradicts, const char* flag, const char* what, const char* hint) {
+  if (contradicts) throw InputError(flag, what, hint);
+}
+
+ModelSpec make_model(const RequestFlags& flags) {
+  refuse(flags.model.empty(), "--model", "is missing", "a name from shardplan models, or a config.json");
+  ModelSpec model = load_model(flags.model);
+  const std::string& format = flags.engine.weight_dtype;
+  if (!format.empty()) override_weight_format(model, require_format(format, "--weight-dtype"));
+  return model;
+}
+
+// One host of `devices` GPUs; a domain that was one host stays one, and every GPU keeps its adapter.
+void resize_node(NodeSpec& node, int devices) {
+  if (node.domain == node.devices) node.domain = devices;
+  node.nics = node.nics == node.devices ? devices : std::gcd(node.nics, devices);
+  node.devices = devices;
+}
+
+HardwareProfile make_hardware(const MachineFlags& flags) {
+  refuse(flags.hardware.empty(), "--hardware", "is missing", "a name from shardplan hardware, or a JSON file");
+  HardwareProfile hardware = load_hardware(flags.hardware);
+  if (flags.gpus_per_node) resize_node(hardware.node, static_cast<int>(*flags.gpus_per_node));
+  if (flags.nic_gbps) hardware.node.nic.bandwidth = BytesPerSecond(*flags.nic_gbps * 1e9 / 8);
+  return hardware;
+}
+
+PriceMode make_mode(const MachineFlags& flags, const HardwareProfile& hardware) {
+  if (flags.mode == "sol") return PriceMode::kSpeedOfLight;
+  if (flags.mode == "calibrated" && !hardware.calibrated) {
+    throw InputError("--mode", "\"calibrated\" needs fitted coefficients, and " + hardware.name + " has none", "sol");
+  }
+  return hardware.calibrated ? PriceMode::kCalibrated : PriceMode::kSpeedOfLight;
+}
+
+Workload make_workload(const WorkloadFlags& flags) {
+  Workload workload;
+  workload.isl = flags.isl.value_or(workload.isl);
+  workload.osl = flags.osl.value_or(workload.osl);
+  workload.prefix = flags.prefix.value_or(0);
+  workload.concurrency = flags.concurrency;
+  workload.requests_per_second = flags.request_rate;
+  refuse(flags.concurrency && flags.request_rate, "--concurrency", "contradicts --request-rate (a closed loop or an open one)", "one of them");
+  return workload;
+}
+
+// A request as long as the longest sequence of the steps.
+Workload workload_of(const BareSteps& steps) {
+  const double prompt = steps.prefill.prefill_prefix + static_cast<double>(steps.prefill.prefill_tokens);
+  const auto tokens = static_cast<std::int64_t>(std::max({steps.decode.decode_context, prompt, 2.0}));
+  return {.isl = tokens - 1, .osl = 1};
+}
+
+void check_prefix(const Workload& workload) {
+  if (workload.prefix >= workload.isl) {
+    throw InputError("--prefix", fmt::format("{} cached tokens leave nothing of a prompt of {} to compute", workload.prefix, workload.isl),
+                     "less than --isl");
+  }
+}
+
+std::optional<Seconds> from_milliseconds(const std::optional<double>& milliseconds) {
+  return milliseconds ? std::optional(Seconds(*milliseconds * kMilli)) : std::nullopt;
+}
+
+void set_formats(PlanRequest& request, const EngineFlags& flags) {
+  const bool automatic = flags.kv_dtype.empty() || flags.kv_dtype == "auto";
+  if (!automatic) request.kv_format = &require_kv_format(flags.kv_dtype, "--kv-dtype");
+  if (!flags.activation_dtype.empty()) request.activation_format = &require_format(flags.activation_dtype, "--activation-dtype");
+}
+
+void set_engine(PlanRequest& request, const EngineFlags& flags) {
+  refuse(!flags.engine_version.empty() && flags.engine.empty(), "--engine-version", "is the version of no engine", "--engine beside it");
+  if (!flags.engine.empty()) request.engine = &require_engine(flags.engine);
+  request.engine_version = flags.engine_version;
+  request.max_model_len = flags.max_model_len.value_or(0);
+  request.memory_fraction_ratio = flags.memory_fraction.value_or(0);
+  request.block_size = flags.block_size.value_or(0);
+  request.max_num_sequences = flags.max_num_seqs.value_or(0);
+  request.max_batched_tokens = flags.max_num_batched_tokens.value_or(0);
+}
+
+void set_fixed(PlanRequest& request, const ParallelFlags& flags) {
+  check_parallel_flags(flags);
+  request.fixed = flags.config;
+  request.fixed_names = flags.given;
+  for (const DegreeField& field : degree_fields()) {
+    if (!flags.has(field.name)) request.fixed.*field.member = 0;
+  }
+  if (flags.has("overlap")) request.fixed_names.emplace_back("overlap_chunks");
+  if (flags.has("pp_layers") && !flags.has("pp")) {
+    request.fixed.pp = static_cast<std::int64_t>(flags.config.pp_layers.size());
+    request.fixed_names.emplace_back("pp");
+  }
+}
+
+constexpr double kMostVariation = 100;
+constexpr const char* kGamma = "gamma:";
+
+void set_arrival(SimulatedTraffic& traffic, const std::string& law) {
+  if (law.rfind(kGamma, 0) == 0) {
+    traffic.arrival = Arrival::kGamma;
+    traffic.gamma_cv_ratio = parse_number(law.substr(std::string(kGamma).size()), "--arrival", {0, kMostVariation});
+    return;
+  }
+  const std::vector<std::string> laws = {"poisson", "even", "gamma:CV"};
+  const std::size_t choice = law.empty() ? 0 : parse_choice(law, "--arrival", laws);
+  if (choice == 2) throw InputError("--arrival", "\"gamma:CV\" names no number", "gamma:2, say");
+  traffic.arrival = choice == 1 ? Arrival::kEven : Arrival::kPoisson;
+}
+
+void check_traffic(const SimulateFlags& s, const WorkloadFlags& w) {
+  const bool traced = !s.trace.empty();
+  refuse(!traced && !s.trace_format.empty(), "--trace-format", "is the format of no trace", "--trace beside it");
+  refuse(traced && (w.isl || w.osl), "--trace", "has the lengths of its requests", "no --isl or --osl beside it");
+  refuse(traced && s.length_ratio, "--length-ratio", "contradicts --trace, which has the lengths", "one of them");
+  refuse(w.prefix.has_value(), "--prefix", "is not simulated: a trace of sessions says what is shared", "no --prefix");
+  refuse(!s.arrival.empty() && !w.request_rate, "--arrival", "is the law of no rate", "--request-rate beside it");
+  refuse(!traced && !w.concurrency && !w.request_rate, "--concurrency", "is missing", "--concurrency, --request-rate or --trace");
+}
+
+void check_length(const PlanRequest& request) {
+  const std::int64_t tokens = request.workload.tokens();
+  if (request.max_model_len > 0 && request.max_model_len < tokens) {
+    throw InputError("--max-model-len", fmt::format("{} is shorter than a request of {} tokens", request.max_model_len, tokens),
+                     fmt::format("{} or more", tokens));
+  }
+}
+
+}  // namespace
+
+PlanRequest make_request(const RequestFlags& flags) {
+  PlanRequest request;
+  const BareSteps steps = make_bare_steps(flags);
+  request.workload = steps.given ? workload_of(steps) : make_workload(flags.workload);
+  if (!steps.given) check_prefix(request.workload);
+  set_fixed(request, flags.parallel);
+  set_engine(request, flags.engine);
+  set_formats(request, flags.engine);
+  if (!flags.search.objective.empty()) request.objective = parse_objective(flags.search.objective);
+  request.top = flags.search.top.value_or(request.top);
+  request.targets = {from_milliseconds(flags.workload.ttft_ms), from_milliseconds(flags.workload.tpot_ms),
+                     from_milliseconds(flags.workload.e2e_ms)};
+  if (!flags.expert_load.empty()) request.price.expert_load = parse_expert_load(flags.expert_load);
+  request.hardware = make_hardware(flags.machine);
+  request.price.mode = make_mode(flags.machine, request.hardware);
+  request.model = make_model(flags);
+  request.gpus = flags.machine.gpus.value_or(request.gpus);
+  check_length(request);
+  return request;
+}
+
+BareSteps make_bare_steps(const RequestFlags& flags) {
+  const StepFlags& s = flags.steps;
+  BareSteps steps;
+  steps.given = s.batch || s.prefill_tokens;
+  refuse(s.context && !steps.given, "--context", "belongs to a bare step", "--batch or --prefill-tokens beside it");
+  if (!steps.given) return steps;
+  const WorkloadFlags& w = flags.workload;
+  refuse(w.isl || w.osl || w.concurrency || w.request_rate, s.batch ? "--batch" : "--prefill-tokens",
+         "is a bare step, which has no traffic", "no --isl, --osl, --concurrency or --request-rate beside it");
+  refuse(s.batch && s.context.value_or(0) < 1, "--batch", "needs the positions that each sequence attends to", "--context 1 or more");
+  if (s.batch) {
+    steps.decode.decode_sequences = *s.batch;
+    steps.decode.decode_context = static_cast<double>(*s.context);
+  }
+  if (s.prefill_tokens) {
+    steps.prefill.prefill_sequences = 1;
+    steps.prefill.prefill_tokens = *s.prefill_tokens;
+    steps.prefill.prefill_prefix = static_cast<double>(s.batch ? w.prefix.value_or(0) : s.context.value_or(0));
+  }
+  return steps;
+}
+
+SimulatedTraffic make_traffic(RequestFlags& flags) {
+  const SimulateFlags& s = flags.simulate;
+  check_traffic(s, flags.workload);
+  SimulatedTraffic traffic{.trace = s.trace, .trace_format = s.trace_format};
+  traffic.requests = s.requests.value_or(0);
+  traffic.length_ratio = s.length_ratio.value_or(1);
+  traffic.seed = static_cast<std::uint64_t>(s.seed.value_or(0));
+  set_arrival(traffic, s.arrival);
+  if (traffic.trace.empty()) return traffic;
+  const RequestLengths longest = longest_request(traffic, {.concurrency = flags.workload.concurrency, .requests_per_second = flags.workload.request_rate});
+  flags.workload.isl = longest.prompt_tokens;
+  flags.workload.osl = longest.output_tokens;
+  return traffic;
+}
+
+}  // namespace shardplan

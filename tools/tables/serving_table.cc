@@ -1,0 +1,48 @@
+#include "tools/tables/serving_table.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "base/units.h"
+#include "tools/tables/numbers.h"
+
+namespace shardplan {
+namespace {
+
+std::string asked(const Workload& w, double in_flight) {
+  std::string text = fmt::format("{} prompt tokens", whole(w.isl));
+  if (w.prefix > 0) text += fmt::format(" ({} of them cached)", whole(w.prefix));
+  text += fmt::format(", {} output tokens", whole(w.osl));
+  if (w.requests_per_second) text += fmt::format(", {} requests/s", short_number(*w.requests_per_second));
+  else text += fmt::format(", {} in flight", short_number(in_flight));
+  return text;
+}
+
+std::string one_target(const char* name, const std::optional<Seconds>& target, Seconds value) {
+  if (!target) return "";
+  const bool met = value <= *target;
+  return fmt::format("  {} at most {}: {} ({})\n", name, format_seconds(*target), met ? "met" : "missed", format_seconds(value));
+}
+
+}  // namespace
+
+std::string serving_table(const ServingEstimate& s, const Workload& workload, std::int64_t replicas) {
+  std::string text = fmt::format("Serving {}\n", asked(workload, s.concurrency));
+  if (!s.feasible) return text + fmt::format("  not possible: {}\n", s.reason);
+  text += fmt::format("  running     {} requests in {}, limited by {}\n", short_number(s.running), replicas > 1 ? "each instance" : "the instance", s.bound);
+  text += fmt::format("  TTFT        {} = prefill {} + queue {} + host {}\n", time_text(s.ttft), time_text(s.ttft_prefill),
+                      time_text(s.ttft_queue), time_text(s.ttft_host));
+  text += fmt::format("  TPOT        {} (a decode step alone {}; each prompt takes {} from the others)\n", time_text(s.tpot),
+                      time_text(s.decode_step), time_text(s.prefill_extra));
+  text += fmt::format("  request     {} end to end, {} requests/s\n", time_text(s.e2e), short_number(s.requests_per_second));
+  text += fmt::format("  throughput  {} output tokens/s, {} per GPU, {} per user\n", short_number(s.output_tokens_per_second),
+                      short_number(s.output_tokens_per_second_per_gpu), short_number(s.tokens_per_second_per_user));
+  return text;
+}
+
+std::string targets_line(const ServingEstimate& s, const Targets& t) {
+  return one_target("TTFT", t.ttft, s.ttft) + one_target("TPOT", t.tpot, s.tpot) + one_target("request", t.e2e, s.e2e);
+}
+
+}  // namespace shardplan

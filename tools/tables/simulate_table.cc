@@ -1,0 +1,91 @@
+#include "tools/tables/simulate_table.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "base/table.h"
+#include "base/units.h"
+#include "tools/tables/estimate_table.h"
+#include "tools/tables/numbers.h"
+
+namespace shardplan {
+namespace {
+
+std::string load_text(const SimulateAnswer& answer) {
+  const Workload& w = answer.estimate.request.workload;
+  if (w.concurrency) return fmt::format("{} at once in a closed loop", counted(*w.concurrency, "request"));
+  if (!w.requests_per_second) return "as recorded";
+  if (answer.traffic.arrival == Arrival::kEven) return fmt::format("{} requests/s, evenly", short_number(*w.requests_per_second));
+  if (answer.traffic.arrival == Arrival::kPoisson) return fmt::format("{} requests/s, Poisson", short_number(*w.requests_per_second));
+  return fmt::format("{} requests/s, gamma gaps of variation {}", short_number(*w.requests_per_second), short_number(answer.traffic.gamma_cv_ratio));
+}
+
+std::string lengths_text(const SimulateAnswer& answer) {
+  const Workload& w = answer.estimate.request.workload;
+  if (!answer.traffic.trace.empty()) return fmt::format("lengths of the trace (longest {} + {} tokens)", whole(w.isl), whole(w.osl));
+  const std::string most = fmt::format("{} prompt and {} output tokens", whole(w.isl), whole(w.osl));
+  if (answer.traffic.length_ratio == 1) return most;
+  return fmt::format("{} to all of {}", in_percent(answer.traffic.length_ratio), most);
+}
+
+std::string requests_line(const SimulationResult& r) {
+  std::string text = fmt::format("  requests    {} arrived, {} completed, {} rejected", whole(r.requests.arrived), whole(r.requests.completed), whole(r.requests.rejected));
+  if (r.requests.rejected_too_large > 0) text += fmt::format(" ({} never could fit)", whole(r.requests.rejected_too_large));
+  return text + fmt::format("; {}\n", counted(r.requests.preempted, "preemption"));
+}
+
+std::string throughput_lines(const SimulateAnswer& answer, const SimulationResult& r) {
+  const ParallelConfig& config = answer.estimate.config;
+  const auto gpus = static_cast<double>(config.gpus());
+  const double busy = r.busy_ratio / static_cast<double>(config.pp);   // of pp batches in flight
+  std::string text = fmt::format("  throughput  {} output tokens/s ({} per GPU), {} input tokens/s\n", short_number(r.output_tokens_per_second),
+                                 short_number(r.output_tokens_per_second / gpus), short_number(r.input_tokens_per_second));
+  const Targets& t = answer.estimate.request.targets;
+  if (t.ttft || t.tpot || t.e2e) {
+    const double good = r.requests.arrived > 0 ? static_cast<double>(r.good_requests) / static_cast<double>(r.requests.arrived) : 0;
+    text += fmt::format("  goodput     {} requests/s within the targets, {} of those that arrived\n", short_number(r.goodput_requests_per_second), in_percent(good));
+  }
+  text += fmt::format("  load        {} requests in the deployment on average; instances busy {} of the time\n", short_number(r.mean_requests), in_percent(busy));
+  if (r.cached_tokens > 0) text += fmt::format("  cache       {} prompt tokens found cached\n", whole(r.cached_tokens));
+  if (r.recomputed_tokens > 0) text += fmt::format("  recomputed  {} after preemptions\n", counted(r.recomputed_tokens, "token"));
+  return text + fmt::format("  simulated   {} in {} and {}\n", format_seconds(r.simulated), counted(r.steps, "step"), counted(r.events, "event"));
+}
+
+// Beside them what the closed form says of the same traffic, where it can.
+std::string times_table(const SimulateAnswer& answer, const SimulationResult& r) {
+  const ServingEstimate& steady = answer.estimate.result.plan.serving;
+  const bool known = has_steady_state(answer) && steady.feasible;
+  std::vector<Table::Column> columns = {{"ms", Table::Align::kLeft}, {"mean"}, {"p50"}, {"p90"}, {"p99"}, {"max"}};
+  if (known) columns.push_back({"steady state"});
+  Table table(std::move(columns));
+  const auto add = [&](const char* name, const TimeSummary& t, const std::string& beside) {
+    std::vector<std::string> row = {name};
+    for (const Seconds time : {t.mean, t.p50, t.p90, t.p99, t.max}) row.push_back(in_milliseconds(time));
+    if (known) row.push_back(beside);
+    table.add_row(std::move(row));
+  };
+  add("TTFT", r.ttft, in_milliseconds(steady.ttft));
+  add("TPOT of a request", r.tpot, in_milliseconds(steady.tpot));
+  add("between two tokens", r.itl, "");
+  add("end to end", r.e2e, in_milliseconds(steady.e2e));
+  return table.text(2);
+}
+
+}  // namespace
+
+std::string simulate_table(const SimulateAnswer& answer, const RequestFlags& flags) {
+  const EstimateAnswer& estimate = answer.estimate;
+  std::string text = estimate_heading(estimate);
+  if (!answer.result) {
+    const Ledger& ledger = estimate.result.plan.ledger;
+    if (estimate.result.lowered && !ledger.fits) text += "  does not fit: " + ledger.misfit + "\n";
+    return text + "  not simulated\n";
+  }
+  const std::string scheduler = flags.simulate.scheduler.empty() ? "vllm" : flags.simulate.scheduler;
+  text += fmt::format("\nSimulated under the {} scheduler: {}; {}\n", scheduler, load_text(answer), lengths_text(answer));
+  return text + requests_line(*answer.result) + throughput_lines(answer, *answer.result) + "\n" + times_table(answer, *answer.result);
+}
+
+}  // namespace shardplan
