@@ -10,14 +10,6 @@ namespace {
 
 static_assert(static_cast<int>(MathFormat::kInt8) + 1 == kMathFormats, "profiles list one peak per math format");
 
-// The arithmetic a kernel runs in on this device: its format's, or bf16 where the device has no such units.
-double peak_of(const DeviceSpec& device, const NumberFormat* format) {
-  const auto bf16 = device.peak[static_cast<std::size_t>(MathFormat::kBf16)].value();
-  if (format == nullptr || format->weight_only) return bf16;
-  const double peak = device.peak[static_cast<std::size_t>(format->math)].value();
-  return peak > 0 ? peak : bf16;   // without units for the format its weights are widened to bf16
-}
-
 CompiledWork compile_work(const WorkForm& form, const CollectivePricer& collectives, SymbolTable& symbols) {
   const HardwareProfile& hardware = collectives.hardware();
   CompiledWork out;
@@ -29,7 +21,8 @@ CompiledWork compile_work(const WorkForm& form, const CollectivePricer& collecti
   out.flops_per_row = form.flops_per_row;
   out.bytes_per_row = form.bytes_per_row;
   out.bytes_per_expert = form.bytes_per_expert;
-  const double peak = peak_of(hardware.device, form.family == KernelFamily::kAttentionPrefill || form.family == KernelFamily::kAttentionDecode ? nullptr : form.format);
+  const bool attends = form.family == KernelFamily::kAttentionPrefill || form.family == KernelFamily::kAttentionDecode;
+  const double peak = math_peak(hardware.device, attends ? nullptr : form.format).value();
   const double bandwidth = hardware.device.memory_bandwidth.value();
   if (collectives.mode() == PriceMode::kSpeedOfLight) {
     out.seconds_per_flop = 1 / peak;
@@ -87,6 +80,13 @@ const char* bound_of(const CompiledWork& work, const NodeWork& done) {
 }
 
 }  // namespace
+
+FlopsPerSecond math_peak(const DeviceSpec& device, const NumberFormat* format) {
+  const FlopsPerSecond bf16 = device.peak[static_cast<std::size_t>(MathFormat::kBf16)];
+  if (format == nullptr || format->weight_only) return bf16;
+  const FlopsPerSecond peak = device.peak[static_cast<std::size_t>(format->math)];
+  return peak.value() > 0 ? peak : bf16;
+}
 
 std::int32_t SymbolTable::index(const Symbol& symbol) {
   for (std::size_t i = 0; i < symbols_.size(); ++i) {

@@ -17,6 +17,10 @@
 
 namespace shardplan {
 
+// Peak of the arithmetic that products of weights in `format` run in: bf16 for weight-only formats, and where the device
+// has no units for the format (its weights are widened). nullptr: bf16.
+[[nodiscard]] FlopsPerSecond math_peak(const DeviceSpec& device, const NumberFormat* format);
+
 // Distinct symbols of all graphs of a form, and their values for one shape.
 class SymbolTable {
  public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "costmodel/compiled_graph.h"
 #include "costmodel/expert_load.h"
 #include "costmodel/lowering/modules.h"
 #include "models/weights.h"
@@ -14,15 +15,6 @@ namespace {
 
 constexpr double kSafety = 0.98;                       // interpolation of collective prices errs by 1 %
 constexpr double kSlopeFrom = 2048, kSlopeTo = 16384;  // tokens between which exchanges grow linearly
-
-double peak_of(const DeviceSpec& device, const NumberFormat& format) {
-  double most = device.peak[static_cast<std::size_t>(MathFormat::kBf16)].value();
-  if (!format.weight_only) most = std::max(most, device.peak[static_cast<std::size_t>(format.math)].value());
-  if (!format.weight_only && format.math == MathFormat::kFp4) {
-    most = std::max(most, device.peak[static_cast<std::size_t>(MathFormat::kFp8)].value());
-  }
-  return most;
-}
 
 // Least seconds per FLOP and per byte of a kernel family on this machine.
 struct Rates {
@@ -36,7 +28,7 @@ Rates rates_of(const PlanRequest& request, const char* family, const NumberForma
   KernelCoefficients c{Seconds(0), 1, 1};
   if (request.price.mode == PriceMode::kCalibrated)
     c = kernel_coefficients(request.hardware, family, std::string(format.name));
-  return {1 / (peak_of(device, format) * c.compute_efficiency),
+  return {1 / (math_peak(device, &format).value() * c.compute_efficiency),
           1 / (device.memory_bandwidth.value() * c.memory_efficiency), c.fixed.value()};
 }
 
@@ -124,7 +116,7 @@ void RequestBound::add_core(const LayerKind& kind, double layers) {
   const double bf16 = request_.hardware.device.peak[static_cast<std::size_t>(MathFormat::kBf16)].value();
   const Rates decode = rates_of(request_, "attention_decode", kv),
               prefill = rates_of(request_, "attention_prefill", kv);
-  const double to_bf16 = peak_of(request_.hardware.device, kv) / bf16;  // attention runs in bf16 whatever the cache
+  const double to_bf16 = math_peak(request_.hardware.device, &kv).value() / bf16;  // attention runs in bf16 whatever the cache
   Core core{&a};
   core.held = static_cast<double>(cache_elements_per_token(a)) * kv.bits / 8 * layers * seen;
   core.read = core.held * decode.per_byte;

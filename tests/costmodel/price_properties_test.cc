@@ -1,6 +1,7 @@
 // What must hold of every price: bounds, monotony, components that add up, and the same answer twice.
 #include <rapidcheck.h>
 
+#include "costmodel/compiled_graph.h"
 #include "tests/catch.h"
 #include "tests/costmodel/any_config.h"
 #include "tests/costmodel/made_models.h"
@@ -44,6 +45,15 @@ BatchShape any_shape() {
     shape.prefill_prefix = static_cast<double>(any_of(0, 2000));
   }
   return shape;
+}
+
+TEST_CASE("Formats that a device has no units for run in bf16") {
+  const DeviceSpec hopper = load_hardware("h200-sxm").device;
+  const FlopsPerSecond bf16 = math_peak(hopper, nullptr);
+  CHECK(math_peak(hopper, find_format("nvfp4")) == bf16);
+  CHECK(math_peak(hopper, find_format("int4_g128")) == bf16);
+  CHECK(math_peak(hopper, find_format("fp8")) > bf16);
+  CHECK(math_peak(load_hardware("b200-sxm").device, find_format("nvfp4")) > math_peak(load_hardware("b200-sxm").device, find_format("fp8")));
 }
 
 TEST_CASE("Components of a step's time add up, and none is negative") {
