@@ -75,7 +75,8 @@ void read_vision(JsonObject& outer, ModelSpec& model) {
                             : std::string("the vision tower is left out"));
 }
 
-void check_total(const ModelSpec& model, const std::string& where) {
+void check_size(const ModelSpec& model, const std::string& where) {
+  if (model.layers.empty()) throw InputError(where, "describes no layer", "one layer or more");
   const std::int64_t total = count_parameters(model).total();
   if (total > kMaxParameters) {
     throw InputError(where, fmt::format("describes {} parameters", total), fmt::format("at most {}", kMaxParameters));
@@ -113,7 +114,7 @@ ModelSpec read_text_model(const Json& json, const std::string& pointer, JsonObje
   model.hf_id = outer.string_or("hf_id", "");
   const std::vector<std::string> notes = outer.strings("notes");
   model.notes.insert(model.notes.end(), notes.begin(), notes.end());
-  check_total(model, where);
+  check_size(model, where);
   complete_mtp(model);
   assign_formats(model, family.modules, read_scheme(config, outer, quantization, where), where);
   note_unread(config, json, model);

@@ -2,13 +2,15 @@
 # The second command: installs what is missing, builds, and runs every test, stage by stage.
 #   tools/test.sh           everything: layers, release, schemas, headers, sanitizers, fuzzers
 #   tools/test.sh --quick   the release build and its tests only
-# The first stage that fails ends it. SHARDPLAN_FUZZ_SECONDS: time for each fuzzer (5).
+# The first stage that fails ends it. SHARDPLAN_FUZZ_SECONDS: time for each fuzzer (5);
+# SHARDPLAN_FUZZ_SEED: where its draws start (1: each run tries the same inputs; 0: others each time).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 
 skipped_status=4
 fuzz_seconds=${SHARDPLAN_FUZZ_SECONDS:-5}
+fuzz_seed=${SHARDPLAN_FUZZ_SEED:-1}
 jobs=$(nproc)
 # Cached objects serve a clone in another folder too.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=true CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-3G}
@@ -68,7 +70,7 @@ fuzz_smoke() {
 run_fuzzer() {
   local inputs=("$2")
   if [ -d "$3" ]; then inputs+=("$3"); fi
-  if ! "$1" -max_total_time="$fuzz_seconds" -timeout=20 -rss_limit_mb=3000 -print_final_stats=0 \
+  if ! "$1" -seed="$fuzz_seed" -max_total_time="$fuzz_seconds" -timeout=20 -rss_limit_mb=3000 -print_final_stats=0 \
       -artifact_prefix=build/fuzz/ "${inputs[@]}" >"$2.log" 2>&1; then
     tail -n 60 "$2.log"
     return 1
@@ -124,7 +126,7 @@ case "${1:-}" in
     stage "release tests" release_tests_all
     ;;
   *)
-    sed -n '2,5s/^# \{0,1\}//p' "$0"
+    sed -n '2,6s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

@@ -106,6 +106,9 @@ LayerKind block_of(char letter, JsonObject& config, std::int64_t hidden) {
 ModelSpec read_nemotron_h(JsonObject& config) {
   ModelSpec model = read_outline(config);
   const std::string pattern = read_pattern(config, "hybrid_override_pattern", "layers_block_type");
+  if (pattern.empty()) {
+    throw InputError(config.where("hybrid_override_pattern"), "is missing", "one letter of M, *, - and E per layer");
+  }
   const std::int64_t layers =
       config.integer_or("num_hidden_layers", static_cast<std::int64_t>(pattern.size()), 1, kMaxLayers);
   if (layers != static_cast<std::int64_t>(pattern.size())) {

@@ -40,6 +40,12 @@ TEST_CASE("A required size that is absent is refused by name") {
   CHECK_THAT(refusal_of(llama_with("vocab_size", "null")), contains_text("/vocab_size: is missing"));
 }
 
+TEST_CASE("A model without a layer is refused, whichever field should have named it") {
+  const std::string sizes = R"("hidden_size": 64, "vocab_size": 100, "num_attention_heads": 4, "num_key_value_heads": 2)";
+  CHECK_THAT(refusal_of(R"({"model_type": "nemotron_h", "num_nextn_predict_layers": 1, )" + sizes + "}"),
+             contains_text("hybrid_override_pattern: is missing"));
+}
+
 TEST_CASE("Heads must divide") {
   CHECK_THAT(refusal_of(llama_with("num_key_value_heads", "3")), contains_text("divisor of the 4 query heads"));
   CHECK_THAT(refusal_of(llama_with("hidden_size", "63")), contains_text("/head_dim"));
