@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <mutex>
+#include <shared_mutex>
 #include <tuple>
 
 namespace shardplan {
@@ -24,7 +25,7 @@ double grid_bytes(int point) {
 
 int grid_point_below(double bytes) {
   int exponent = 0;
-  const double mantissa = std::frexp(bytes, &exponent);   // bytes = mantissa * 2^exponent, mantissa in [0.5, 1)
+  const double mantissa = std::frexp(bytes, &exponent);  // bytes = mantissa * 2^exponent, mantissa in [0.5, 1)
   return (exponent - 1 - kFirstOctave) * kPerOctave + (mantissa >= 0.75 ? 1 : 0);
 }
 
@@ -33,7 +34,8 @@ void expand(const std::vector<GroupShape::Axis>& axes, std::size_t depth, int of
     out.push_back(offset);
     return;
   }
-  for (std::int64_t i = 0; i < axes[depth].size; ++i) expand(axes, depth + 1, offset + static_cast<int>(i * axes[depth].stride), out);
+  for (std::int64_t i = 0; i < axes[depth].size; ++i)
+    expand(axes, depth + 1, offset + static_cast<int>(i * axes[depth].stride), out);
 }
 
 std::vector<int> offsets(const std::vector<GroupShape::Axis>& axes) {
@@ -88,7 +90,8 @@ const GroupLinks& CollectiveCurve::links() const { return *impl_->links; }
 Seconds CollectiveCurve::time(double message_bytes) const {
   if (message_bytes <= 0) return Seconds(0);
   const int below = grid_point_below(message_bytes);
-  if (below < 0 || below + 1 >= kPoints || impl_->mode == PriceMode::kSpeedOfLight) return impl_->direct(message_bytes).time;
+  if (below < 0 || below + 1 >= kPoints || impl_->mode == PriceMode::kSpeedOfLight)
+    return impl_->direct(message_bytes).time;
   const double low = grid_bytes(below);
   const double high = grid_bytes(below + 1);
   const double share = (message_bytes - low) / (high - low);
@@ -100,9 +103,9 @@ struct CollectivePricer::Impl {
   const Fabric& fabric;
   PriceMode mode;
   bool graph_captured;
-  std::mutex mutex;
+  std::shared_mutex mutex;  // of both maps: a search looks up far more often than it adds
   std::map<GroupShape, std::unique_ptr<GroupLinks>> links;
-  std::map<std::tuple<CollectiveKind, const GroupLinks*, double>, std::unique_ptr<CollectiveCurve>> curves;
+  std::map<std::tuple<CollectiveKind, double, GroupShape>, std::unique_ptr<CollectiveCurve>> curves;
 
   const GroupLinks& links_of(const GroupShape& shape) {
     auto& entry = links[shape];
@@ -120,7 +123,8 @@ struct CollectivePricer::Impl {
   }
 };
 
-CollectivePricer::CollectivePricer(const HardwareProfile& hardware, const Fabric& fabric, PriceMode mode, bool graph_captured)
+CollectivePricer::CollectivePricer(const HardwareProfile& hardware, const Fabric& fabric, PriceMode mode,
+                                   bool graph_captured)
     : impl_(new Impl{hardware, fabric, mode, graph_captured, {}, {}, {}}) {}
 CollectivePricer::~CollectivePricer() = default;
 
@@ -128,13 +132,18 @@ const HardwareProfile& CollectivePricer::hardware() const { return impl_->hardwa
 PriceMode CollectivePricer::mode() const { return impl_->mode; }
 
 const CollectiveCurve& CollectivePricer::curve(CollectiveKind kind, const GroupShape& group, double sent_ratio) const {
+  const auto key = std::make_tuple(kind, sent_ratio, group);
+  {
+    const std::shared_lock lock(impl_->mutex);
+    const auto found = impl_->curves.find(key);
+    if (found != impl_->curves.end()) return *found->second;
+  }
   const std::lock_guard lock(impl_->mutex);
-  const GroupLinks& links = impl_->links_of(group);
-  auto& entry = impl_->curves[{kind, &links, sent_ratio}];
+  auto& entry = impl_->curves[key];
   if (!entry) {
     auto curve = std::make_unique<CollectiveCurve::Impl>();
     curve->hardware = &impl_->hardware;
-    curve->links = &links;
+    curve->links = &impl_->links_of(group);
     curve->kind = kind;
     curve->mode = impl_->mode;
     curve->sent_ratio = sent_ratio;
