@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include <filesystem>
 #include <sstream>
 
@@ -6,6 +8,7 @@
 #include "base/json.h"
 #include "base/suggest.h"
 #include "hwprofiles/embedded_catalog.h"
+#include "hwprofiles/extend.h"
 #include "hwprofiles/profile.h"
 
 namespace shardplan {
@@ -42,6 +45,22 @@ std::vector<std::string> known_names() {
   return names;
 }
 
+struct HardwareText {
+  std::string json;
+  std::string where;  // names it in errors
+};
+
+HardwareText hardware_text(const std::string& name) {
+  if (const EmbeddedProfile* profile = find_embedded_profile(name)) {
+    return {std::string(profile->json), "catalog/" + std::string(profile->name) + ".json"};
+  }
+  if (!looks_like_file(name)) {
+    throw InputError("--hardware " + name, "is not a machine in the catalog, nor a file",
+                     nearest_hint(name, known_names()));
+  }
+  return {read_file(name, kMaxJsonBytes), name};
+}
+
 }  // namespace
 
 const EmbeddedProfile* find_embedded_profile(std::string_view name) {
@@ -64,14 +83,15 @@ const std::vector<HardwareEntry>& hardware_catalog() {
 }
 
 HardwareProfile load_hardware(const std::string& name) {
-  if (const EmbeddedProfile* profile = find_embedded_profile(name)) {
-    return read_hardware(profile->json, "catalog/" + std::string(profile->name) + ".json");
-  }
-  if (!looks_like_file(name)) {
-    throw InputError("--hardware " + name, "is not a machine in the catalog, nor a file",
-                     nearest_hint(name, known_names()));
-  }
-  return read_hardware(read_file(name, kMaxJsonBytes), name);
+  const HardwareText text = hardware_text(name);
+  return read_hardware(text.json, text.where);
+}
+
+HardwareProfile load_hardware(const std::string& name, const std::string& network_file) {
+  const HardwareText text = hardware_text(name);
+  const Json network = parse_json(read_file(network_file, kMaxJsonBytes), network_file);
+  const Json machine = with_network(parse_json(text.json, text.where), text.where, network, network_file);
+  return read_hardware(machine.dump(), network_file);
 }
 
 }  // namespace shardplan

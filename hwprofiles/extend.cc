@@ -62,6 +62,22 @@ Json extended(const Json& document, const std::string& where, int chain) {
 
 }  // namespace
 
+Json with_network(const Json& machine, const std::string& machine_where, const Json& network,
+                  const std::string& where) {
+  JsonObject object(network, where);
+  for (const char* known : {"fabric", "node", "note"}) object.ignore(known);
+  object.refuse_unread({"fabric", "node", "note"});
+  if (!object.has("fabric") && !object.has("node")) {
+    throw InputError(where, "describes no network", "an object with \"fabric\" or \"node\" (hwprofiles/README.md)");
+  }
+  Json result = extend_profile(machine, machine_where);
+  for (const char* section : {"fabric", "node"}) {
+    if (object.has(section)) lay_over(result, Json{{section, network[section]}});
+  }
+  result.erase("extends");
+  return result;
+}
+
 Json extend_profile(const Json& document, const std::string& where) { return extended(document, where, 0); }
 
 }  // namespace shardplan

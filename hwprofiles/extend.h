@@ -12,4 +12,9 @@ namespace shardplan {
 // name or a chain of more than four.
 [[nodiscard]] Json extend_profile(const Json& document, const std::string& where);
 
+// `machine` in another network: the "fabric" and "node" of the document `network` laid over it by the same rules, its
+// own "extends" followed first. InputError for any other key, or for neither.
+[[nodiscard]] Json with_network(const Json& machine, const std::string& machine_where, const Json& network,
+                                const std::string& where);
+
 }  // namespace shardplan

@@ -96,6 +96,9 @@ struct HardwareProfile {
 
 // `name` is a catalog name (or alias, any case) or a JSON file. InputError otherwise, nearest name given.
 [[nodiscard]] HardwareProfile load_hardware(const std::string& name);
+// The same machine in the network that a JSON file describes: a document with "fabric", "node" or both, each as in a
+// machine's own file (a "fabric" replaces the whole fabric, links of "node" are replaced one by one).
+[[nodiscard]] HardwareProfile load_hardware(const std::string& name, const std::string& network_file);
 
 // Reads one document of the format hardware-1 (hwprofiles/README.md); `where` names it in errors. Strict: an unknown
 // key, a missing unit or source, a negative or impossible number is an InputError.

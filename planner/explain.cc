@@ -76,11 +76,15 @@ std::string winner_text(const PlanRequest& request, const Plan& plan) {
 std::string capacity_text(const PlanRequest& request, const Plan& plan) {
   const auto room = plan.ledger.request_capacity(request.workload.isl + request.workload.osl / 2);
   const std::string& bound = plan.serving.bound;
-  const char* limit = bound == "kv cache"            ? "the cache is full"
+  const Targets& targets = request.targets;
+  const bool has_target = targets.ttft || targets.tpot || targets.e2e;
+  const bool full = plan.serving.running >= static_cast<double>(room);
+  const char* limit = bound == "kv cache" || full    ? "the cache is full"
                       : bound == "seats"             ? "every seat is taken"
                       : bound == "rate"              ? "the rate asks for no more"
                       : request.workload.concurrency ? "no more were asked for"
-                                                     : "latency targets or seats allow no more";
+                      : has_target                   ? "the latency targets allow no more"
+                                                     : "more would gain nothing";
   return fmt::format("{:.0f} requests run at once in each instance, room for {}: {}", plan.serving.running, room,
                      limit);
 }

@@ -1,5 +1,8 @@
+#include "base/file.h"
 #include "hwprofiles/profile.h"
 #include "profile_text.h"
+#include "tests/base/message_of.h"
+#include "tests/base/scratch_folder.h"
 #include "tests/catch.h"
 
 namespace shardplan {
@@ -44,6 +47,31 @@ TEST_CASE("rows of coefficients taken from another machine say so, and name the 
   CHECK_THAT(machine.sources.at("/kernels/gemm.bf16"), StartsWith("taken from b200-sxm: fitted"));
   CHECK_THAT(machine.sources.at("/collectives/all_reduce"), StartsWith("taken from gb200-nvl72: fitted"));
   CHECK_THAT(load_hardware("b200").sources.at("/kernels/gemm.bf16"), StartsWith("fitted"));
+}
+
+TEST_CASE("a machine may be put in another network") {
+  const ScratchFolder folder;
+  write_file_atomically(folder.path("network.json"),
+                        R"({"fabric": {"source": "ours", "nodes_per_leaf": 2, "oversubscription": 4,
+    "leaf_latency": "1 us", "spine_latency": "2 us", "rail_optimised": false}})");
+  const HardwareProfile base = load_hardware("h200");
+  const HardwareProfile machine = load_hardware("h200", folder.path("network.json"));
+  CHECK(machine.name == base.name);
+  CHECK(machine.fabric.oversubscription == 4);
+  CHECK_FALSE(machine.fabric.rail_optimised);
+  CHECK(machine.node.nic.bandwidth == base.node.nic.bandwidth);
+}
+
+TEST_CASE("a network that says nothing, or more than a network, is refused") {
+  const ScratchFolder folder;
+  const std::string file = folder.path("network.json");
+  const auto refusal = [&file](const char* text) {
+    write_file_atomically(file, text);
+    return message_of([&file] { (void)load_hardware("h200", file); });
+  };
+  CHECK_THAT(refusal("{}"), Contains("describes no network"));
+  CHECK_THAT(refusal(R"({"device": {}})"), Contains("/device"));
+  CHECK_THAT(refusal(R"({"fabric": {"source": "ours", "nodes_per_leaf": 0}})"), Contains("nodes_per_leaf"));
 }
 
 TEST_CASE("null takes a row away") {

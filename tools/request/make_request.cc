@@ -35,7 +35,8 @@ void resize_node(NodeSpec& node, int devices) {
 
 HardwareProfile make_hardware(const MachineFlags& flags) {
   refuse(flags.hardware.empty(), "--hardware", "is missing", "a name from shardplan hardware, or a JSON file");
-  HardwareProfile hardware = load_hardware(flags.hardware);
+  HardwareProfile hardware =
+      flags.fabric.empty() ? load_hardware(flags.hardware) : load_hardware(flags.hardware, flags.fabric);
   if (flags.gpus_per_node) resize_node(hardware.node, static_cast<int>(*flags.gpus_per_node));
   if (flags.nic_gbps) hardware.node.nic.bandwidth = BytesPerSecond(*flags.nic_gbps * 1e9 / 8);
   return hardware;

@@ -17,6 +17,7 @@ FlagGroup machine_flags(RequestFlags& flags) {
   return {"Model and machine",
           {text_flag("--model", "NAME", "catalog name, Hugging Face id, config.json, or a directory holding one", flags.model),
            text_flag("--hardware", "NAME", "catalog name or a JSON file (hwprofiles/README.md)", m.hardware),
+           text_flag("--fabric", "FILE", "JSON with the \"fabric\" (and \"node\") to put the machine in, as in a machine's file", m.fabric),
            count_flag("--gpus", "GPUs of the whole deployment (plan: 8)", m.gpus, {1, kMostGpus}),
            count_flag("--gpus-per-node", "GPUs of one host (the machine's)", m.gpus_per_node, {1, kMostParts}),
            number_flag("--nic-gbps", "GBPS", "rate of one network adapter in Gb/s (the machine's)", m.nic_gbps, {0, kMostGigabits}),

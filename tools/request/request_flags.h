@@ -25,7 +25,7 @@ struct EngineFlags {
 };
 
 struct MachineFlags {
-  std::string hardware;
+  std::string hardware, fabric;
   std::optional<std::int64_t> gpus, gpus_per_node;
   std::optional<double> nic_gbps;
   std::string mode;  // "sol", "calibrated"; empty: as the profile allows

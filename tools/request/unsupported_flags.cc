@@ -13,7 +13,6 @@ constexpr Row kRows[] = {
     {"--capacity-factor", "experts that drop no token"},
     {"--speculative-tokens", "one token per sequence and step"},
     {"--acceptance", "one token per sequence and step"},
-    {"--fabric", "a --hardware file with \"extends\" and its own \"fabric\""},
     {"--prefill-replicas", "one pool that serves both phases"},
     {"--prefill-tp", "one pool that serves both phases"},
     {"--prefill-pp", "one pool that serves both phases"},
