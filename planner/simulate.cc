@@ -1,71 +1,99 @@
 #include "planner/simulate.h"
 
 #include <algorithm>
+#include <memory>
 
-#include "planner/cluster.h"
-#include "planner/deployment.h"
-#include "sim/priced_timer.h"
+#include "planner/cache_transfer.h"
 
 namespace shardplan {
 namespace {
 
-constexpr std::int64_t kNoBudget = 1'000'000'000'000;   // tokens
-
-HostTimes host_times(const HostCost& host, const ParallelConfig& config) {
-  return {.per_step = host.per_step,
-          .per_sequence = host.per_sequence,
-          .per_layer = host.per_layer,
-          .prefill_launch_per_layer = host.prefill_launch_per_layer,
-          .groups = config.dpa};
+SimulationInput input_of(const PlanRequest& request, const SimulatedPool& pool, const SimulatedTraffic& traffic, const SimulationSettings& settings) {
+  SimulationInput input;
+  input.pool = pool.settings();
+  input.server = pool.server();
+  input.targets = {.ttft = request.targets.ttft, .tpot = request.targets.tpot, .e2e = request.targets.e2e};
+  input.faults = settings.faults;
+  input.requeue_lost = settings.requeue_lost;
+  if (settings.max_waiting > 0) input.max_waiting = settings.max_waiting;
+  if (settings.stop_after) input.stop = sim_time(*settings.stop_after);
+  input.seed = traffic.seed;
+  input.records = settings.records;
+  input.timeline = settings.timeline;
+  return input;
 }
 
-// Orca computes whole prompts whatever their length: it knows seats and no budget.
-SchedulerLimits limits_of(const ServingInput& serving, const std::string& scheduler) {
-  const SchedulerDefaults& defaults = serving.scheduler;
-  const bool orca = scheduler == "orca";
-  return {.max_batched_tokens = orca ? kNoBudget : defaults.max_batched_tokens,
-          .max_sequences = defaults.max_sequences,
-          .chunked_prefill = defaults.chunked_prefill && !orca,
-          .mixes = serving.mixes};
+// The same question about requests of at most `tokens` tokens.
+PlanRequest limited(const PlanRequest& request, std::int64_t tokens) {
+  PlanRequest out = request;
+  if (tokens >= request.workload.tokens()) return out;
+  out.max_model_len = tokens;
+  Workload& w = out.workload;
+  w.osl = std::max<std::int64_t>(1, std::min(w.osl, tokens / 2));
+  w.isl = std::max<std::int64_t>(1, std::min(w.isl, tokens - w.osl));
+  w.prefix = std::min(w.prefix, w.isl - 1);
+  return out;
 }
 
-// Of one attention group. Where layers have windows many short requests hold less than one long one.
-std::int64_t blocks_of(const Ledger& ledger, std::int64_t groups) {
-  return ceil_div(std::min(ledger.group_capacity_tokens, ledger.kv_capacity_tokens / groups), ledger.block_tokens);
-}
-
-PoolSettings pool_of(const ServingInput& serving, const SimulationSettings& settings, StepTimer& timer) {
-  PoolSettings pool;
-  pool.instance.scheduler = settings.scheduler;
-  pool.instance.limits = limits_of(serving, settings.scheduler);
-  pool.instance.groups = serving.config.dpa;
-  pool.instance.lanes = serving.config.pp;
-  pool.instance.blocks = blocks_of(serving.ledger, serving.config.dpa);
-  pool.instance.block_tokens = serving.ledger.block_tokens;
-  pool.replicas = serving.config.replicas;
-  pool.timer = &timer;
-  pool.router = settings.router;
-  return pool;
+std::int64_t most_admitted(const PlanRequest& request) {
+  const std::int64_t positions = request.engine != nullptr && request.max_model_len == 0 ? request.model.max_positions : 0;
+  std::int64_t tokens = request.workload.tokens();
+  for (const std::int64_t limit : {request.max_model_len, positions}) {
+    if (limit > 0) tokens = std::min(tokens, limit);
+  }
+  return tokens;
 }
 
 }  // namespace
 
+PlanRequest sized_request(const PlanRequest& request, const ParallelConfig& config) {
+  if (!check_config(request.model, config).empty()) return request;
+  const Cluster cluster(request, config.instance_gpus());
+  SharedTable shared;
+  const auto fits = [&](std::int64_t tokens) {
+    const PlanRequest question = limited(request, tokens);
+    const Deployment deployment(question, config, {}, cluster.collectives(), shared);
+    return deployment.ledger().fits;
+  };
+  try {
+    shared.lowered = std::make_shared<const LoweredModel>(lower_model(request.model, config, formats_of(request)));
+    const std::int64_t most = most_admitted(request);
+    if (fits(most)) return limited(request, most);
+    std::int64_t low = 2;
+    std::int64_t high = most;
+    if (most <= low || !fits(low)) return request;
+    while (high - low > std::max<std::int64_t>(1, low / 256)) {
+      const std::int64_t middle = (low + high) / 2;
+      (fits(middle) ? low : high) = middle;
+    }
+    return limited(request, low);
+  } catch (const LoweringRefusal&) {
+    return request;
+  }
+}
+
 SimulationResult simulate_config(const PlanRequest& request, const ParallelConfig& config, const SimulatedTraffic& traffic,
                                  const SimulationSettings& settings) {
-  const Cluster cluster(request, config.instance_gpus());
-  Deployment deployment(request, config, {}, cluster.collectives());
-  const ServingInput serving = deployment.serving_input();
-  const HostCost host = engine_of(request).host(request.model, config);
-  PricedTimer timer(serving.pricer, serving.stages, host_times(host, config));
-  const auto source = make_source(traffic, request.workload);
-  SimulationInput input;
-  input.pool = pool_of(serving, settings, timer);
-  input.server = {.fixed = host.first_token, .per_prompt_token = host.per_prompt_token};
+  return simulate_pool(request, SimulatedPool(request, config, settings.scheduling, settings.routing), traffic, settings);
+}
+
+SimulationResult simulate_pool(const PlanRequest& request, const SimulatedPool& pool, const SimulatedTraffic& traffic,
+                               const SimulationSettings& settings) {
+  SimulationInput input = input_of(request, pool, traffic, settings);
+  const auto source = make_source(traffic, request.workload, pool.ledger().block_tokens);
   input.source = source.get();
-  input.targets = {.ttft = request.targets.ttft, .tpot = request.targets.tpot, .e2e = request.targets.e2e};
-  input.seed = traffic.seed;
-  input.records = settings.records;
-  input.timeline = settings.timeline;
+  return simulate(input);
+}
+
+SimulationResult simulate_pools(const PlanRequest& request, const PoolConfigs& pools, const SimulatedTraffic& traffic,
+                                const SimulationSettings& settings) {
+  const SimulatedPool prefill(request, pools.prefill, settings.scheduling, settings.routing);
+  const SimulatedPool decode(request, pools.decode, settings.scheduling, settings.routing);
+  SimulationInput input = input_of(request, prefill, traffic, settings);
+  input.decode_pool = decode.settings();
+  input.transfer = cache_transfer(request, prefill, decode);
+  const auto source = make_source(traffic, request.workload, prefill.ledger().block_tokens);
+  input.source = source.get();
   return simulate(input);
 }
 

@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "sim/workloads/closed_loop.h"
 #include "sim/workloads/open_loop.h"
+#include "sim/workloads/sessions.h"
 #include "sim/workloads/trace.h"
 
 namespace shardplan {
@@ -43,9 +44,15 @@ class TraceLengths : public LengthModel {
   RequestSpec row_;
 };
 
+RequestLengths nominal_lengths(const SimulatedTraffic& traffic, const Workload& workload) {
+  if (traffic.nominal.prompt_tokens > 0) return traffic.nominal;
+  return {.prompt_tokens = workload.isl, .output_tokens = workload.osl};
+}
+
 std::unique_ptr<LengthModel> make_lengths(const SimulatedTraffic& traffic, const Workload& workload) {
   if (!traffic.trace.empty()) return std::make_unique<TraceLengths>(traffic);
-  const RequestLengths nominal{.prompt_tokens = workload.isl, .output_tokens = workload.osl};
+  const RequestLengths nominal = nominal_lengths(traffic, workload);
+  if (traffic.length_cv_ratio > 0) return lognormal_lengths(nominal, traffic.length_cv_ratio);
   return traffic.length_ratio < 1 ? uniform_lengths(nominal, traffic.length_ratio) : fixed_lengths(nominal);
 }
 
@@ -53,12 +60,40 @@ std::unique_ptr<ArrivalProcess> make_arrivals(const SimulatedTraffic& traffic, R
   switch (traffic.arrival) {
     case Arrival::kEven: return even_arrivals(rate);
     case Arrival::kGamma: return gamma_arrivals(rate, traffic.gamma_cv_ratio);
+    case Arrival::kRamp: return ramp_arrivals(RequestsPerSecond(traffic.ramp_from), rate, traffic.ramp_over);
     case Arrival::kPoisson: break;
   }
   return poisson_arrivals(rate);
 }
 
+bool has_sessions(const SimulatedTraffic& traffic) { return traffic.turns > 1 || traffic.prefix_tokens > 0; }
+
+// Conversations; requests count turns, and so does the rate.
+std::unique_ptr<RequestSource> make_sessions(const SimulatedTraffic& traffic, const Workload& workload, std::int64_t requests, std::int64_t block_tokens) {
+  SessionSettings settings{.sessions = (requests + traffic.turns - 1) / traffic.turns,
+                           .turns = traffic.turns,
+                           .concurrency = workload.concurrency.value_or(0),
+                           .system_tokens = traffic.prefix_tokens,
+                           .hash_tokens = block_tokens,
+                           .pause = traffic.pause,
+                           .seed = traffic.seed};
+  std::unique_ptr<ArrivalProcess> arrivals;
+  if (!workload.concurrency) arrivals = make_arrivals(traffic, RequestsPerSecond(*workload.requests_per_second / static_cast<double>(traffic.turns)));
+  return std::make_unique<Sessions>(settings, std::move(arrivals), make_lengths(traffic, workload));
+}
+
+constexpr std::int64_t kTail = 8;   // of lognormal lengths, over their mean
+
 }  // namespace
+
+RequestLengths sizing_lengths(const SimulatedTraffic& traffic, const Workload& workload) {
+  if (!traffic.trace.empty()) return longest_request(traffic, workload);
+  const std::int64_t tail = traffic.length_cv_ratio > 0 ? kTail : 1;
+  const RequestLengths nominal = nominal_lengths(traffic, workload);
+  const std::int64_t prompt = nominal.prompt_tokens * tail;
+  const std::int64_t output = nominal.output_tokens * tail;
+  return {.prompt_tokens = traffic.prefix_tokens + (traffic.turns - 1) * (prompt + output) + prompt, .output_tokens = output};
+}
 
 RequestLengths longest_request(const SimulatedTraffic& traffic, const Workload& workload) {
   const auto reader = open(traffic);
@@ -75,8 +110,9 @@ RequestLengths longest_request(const SimulatedTraffic& traffic, const Workload& 
   return longest;
 }
 
-std::unique_ptr<RequestSource> make_source(const SimulatedTraffic& traffic, const Workload& workload) {
+std::unique_ptr<RequestSource> make_source(const SimulatedTraffic& traffic, const Workload& workload, std::int64_t block_tokens) {
   const std::int64_t requests = traffic.requests > 0 ? traffic.requests : SimulatedTraffic::kDefaultRequests;
+  if (has_load(workload) && has_sessions(traffic)) return make_sessions(traffic, workload, requests, block_tokens);
   if (workload.concurrency) {
     return std::make_unique<ClosedLoop>(*workload.concurrency, requests, make_lengths(traffic, workload), traffic.seed);
   }
@@ -85,7 +121,7 @@ std::unique_ptr<RequestSource> make_source(const SimulatedTraffic& traffic, cons
     return std::make_unique<OpenLoop>(std::move(arrivals), make_lengths(traffic, workload), requests, traffic.seed);
   }
   if (traffic.trace.empty()) throw InputError("simulation", "has no load", "a concurrency, a rate or a trace");
-  return std::make_unique<TraceSource>(open(traffic), 1, traffic.requests > 0 ? traffic.requests : INT64_MAX);
+  return std::make_unique<TraceSource>(open(traffic), traffic.trace_speed_ratio, traffic.requests > 0 ? traffic.requests : INT64_MAX);
 }
 
 }  // namespace shardplan

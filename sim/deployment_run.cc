@@ -17,8 +17,10 @@ DeploymentRun::DeploymentRun(const SimulationInput& input)
       tokeniser_free_(static_cast<std::size_t>(input.pool.replicas)) {
   if (input.decode_pool) {
     decode_.emplace(*input.decode_pool, PoolRole::kDecode, static_cast<std::int32_t>(input.pool.replicas), events_, table_, *this, input.seed + 1);
-    std::vector<BytesPerSecond> capacities(pool_.size(), input.transfer.sender);
-    capacities.insert(capacities.end(), decode_->size(), input.transfer.receiver);
+    const auto groups = [](const ReplicaPool& pool) { return pool.size() * static_cast<std::size_t>(pool.settings().instance.groups); };
+    std::vector<BytesPerSecond> capacities(groups(pool_), input.transfer.sender);
+    decode_links_ = static_cast<std::int32_t>(capacities.size());
+    capacities.insert(capacities.end(), groups(*decode_), input.transfer.receiver);
     if (input.transfer.fabric) capacities.push_back(*input.transfer.fabric);
     links_.emplace(events_, capacities);
   }
@@ -179,8 +181,12 @@ void DeploymentRun::on_room(RequestSlot slot) {
 
 void DeploymentRun::start_transfer(RequestSlot slot) {
   const Request& request = table_[slot];
-  std::vector<std::int32_t> route = {request.source_replica, static_cast<std::int32_t>(pool_.size()) + request.replica};
-  if (input_.transfer.fabric) route.push_back(static_cast<std::int32_t>(pool_.size() + decode_->size()));
+  const auto link = [](const ReplicaPool& pool, std::int32_t replica, std::int32_t group) {
+    return replica * static_cast<std::int32_t>(pool.settings().instance.groups) + group;
+  };
+  std::vector<std::int32_t> route = {link(pool_, request.source_replica, request.source_group),
+                                     decode_links_ + link(*decode_, request.replica, request.group)};
+  if (input_.transfer.fabric) route.push_back(decode_links_ + link(*decode_, static_cast<std::int32_t>(decode_->size()), 0));
   const double bytes = input_.transfer.bytes_per_token_ratio * static_cast<double>(request.target);
   links_->start(Bytes(std::llround(bytes)), route, *this, slot);
 }
@@ -188,6 +194,7 @@ void DeploymentRun::start_transfer(RequestSlot slot) {
 // The first token travels with the cache.
 void DeploymentRun::on_transferred(std::int64_t tag) {
   const auto slot = static_cast<RequestSlot>(tag);
+  recorder_.transferred(events_.now() - table_[slot].last_token);
   pool_.instance(table_[slot].source_replica).release_source(slot);
   on_first_token(slot);
   decode_->instance(table_[slot].replica).receive(slot);
@@ -228,8 +235,22 @@ void DeploymentRun::give_up(RequestSlot slot) {
   schedule_arrival();
 }
 
+// Part of what the senders' links could have carried since the last sample.
+double DeploymentRun::link_use() {
+  if (!links_) return 0;
+  links_->settle();
+  double moved = 0;
+  for (std::int32_t link = 0; link < decode_links_; ++link) moved += links_->moved_bytes_ratio(link);
+  const double seconds = to_seconds(events_.now() - sampled_).value();
+  const double possible = input_.transfer.sender.value() * static_cast<double>(decode_links_) * seconds;
+  const double use = possible > 0 ? (moved - moved_bytes_) / possible : 0;
+  moved_bytes_ = moved;
+  sampled_ = events_.now();
+  return use;
+}
+
 void DeploymentRun::sample() {
-  SeriesPoint point{.time = events_.now()};
+  SeriesPoint point{.time = events_.now(), .completed = recorder_.completed(), .output_tokens = recorder_.output_tokens(), .link_use_ratio = link_use()};
   double used = 0;
   double blocks = 0;
   const auto add = [&](const ReplicaPool& pool) {
@@ -251,15 +272,19 @@ void DeploymentRun::sample() {
 }
 
 void DeploymentRun::finish(SimulationResult& result) const {
-  double busy = 0;
+  BusyTimes busy;
   double instances = 0;
+  double lanes = 0;
   const auto add = [&](const ReplicaPool& pool) {
     for (const auto& instance : pool.instances()) {
       instance->check();
       result.requests.preempted += instance->counters().preemptions;
       result.recomputed_tokens += instance->counters().recomputed_tokens;
       result.steps += instance->steps();
-      busy += to_seconds(instance->busy()).value();
+      busy.decode += instance->busy().decode;
+      busy.mixed += instance->busy().mixed;
+      busy.prefill += instance->busy().prefill;
+      lanes += static_cast<double>(instance->settings().lanes);
       for (std::int64_t g = 0; g < instance->settings().groups; ++g) result.evicted_blocks += instance->pool(g).evictions();
       ++instances;
     }
@@ -267,7 +292,14 @@ void DeploymentRun::finish(SimulationResult& result) const {
   add(pool_);
   if (decode_) add(*decode_);
   result.events = events_.happened();
-  if (result.simulated.value() > 0) result.busy_ratio = busy / instances / result.simulated.value();
+  if (links_) {
+    for (std::int32_t link = 0; link < decode_links_; ++link) result.transferred_bytes_ratio += links_->moved_bytes_ratio(link);
+  }
+  if (result.simulated.value() <= 0) return;
+  const auto part = [&result](SimTime time, double of) { return to_seconds(time).value() / of / result.simulated.value(); };
+  result.busy_ratio = part(busy.sum(), instances);
+  result.shares = {.decode_ratio = part(busy.decode, lanes), .mixed_ratio = part(busy.mixed, lanes), .prefill_ratio = part(busy.prefill, lanes),
+                   .idle_ratio = std::max(0.0, 1 - part(busy.sum(), lanes))};
 }
 
 }  // namespace shardplan

@@ -38,6 +38,7 @@ class DeploymentRun : public EventTarget, public InstanceObserver, public Transf
   void bring_up(std::int32_t replica);
   void give_up(RequestSlot slot);
   void sample();
+  [[nodiscard]] double link_use();
   [[nodiscard]] bool over() const;
   [[nodiscard]] bool fits(const RequestSpec& spec) const;
   void shape_hashes(RequestSpec& spec) const;
@@ -51,6 +52,9 @@ class DeploymentRun : public EventTarget, public InstanceObserver, public Transf
   ReplicaPool pool_;
   std::optional<ReplicaPool> decode_;
   std::optional<FairLinks> links_;
+  std::int32_t decode_links_ = 0;           // where the receivers' links begin
+  double moved_bytes_ = 0;                  // by all senders, at the last sample
+  SimTime sampled_;
   std::vector<SimTime> tokeniser_free_;     // of each replica
   std::vector<RequestSlot> homeless_;       // every replica is down
   EventId arrival_;

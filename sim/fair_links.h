@@ -29,7 +29,9 @@ class FairLinks : public EventTarget {
   // `route` names links by index (an empty one moves at once); `tag` comes back when the last byte has arrived.
   void start(Bytes bytes, std::span<const std::int32_t> route, TransferOwner& owner, std::int64_t tag);
   [[nodiscard]] std::int64_t active() const { return static_cast<std::int64_t>(transfers_.size()); }
-  // Bytes that have crossed a link until now.
+  // Moves the bytes of the transfers under way until now.
+  void settle() { advance(); }
+  // Bytes that have crossed a link until the last start or end of a transfer, or the last `settle`.
   [[nodiscard]] double moved_bytes_ratio(std::int32_t link) const { return links_[static_cast<std::size_t>(link)].moved; }
 
   void on_event(const Event& event) override;

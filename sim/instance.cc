@@ -35,6 +35,7 @@ Instance::Instance(std::int32_t id, const InstanceSettings& settings, StepTimer&
 }
 
 bool Instance::can_fit(const RequestSpec& spec) const {
+  if (settings_.max_request_tokens > 0 && spec.prompt_tokens + spec.output_tokens > settings_.max_request_tokens) return false;
   const std::int64_t context = spec.prompt_tokens + spec.output_tokens - 1;
   if (groups_.front().pool.blocks_of(context) > settings_.blocks) return false;
   // A preempted request computes its answer so far as part of its prompt.
@@ -80,7 +81,7 @@ void Instance::release_source(RequestSlot slot) {
 void Instance::drain(Lane& lane) {
   const std::int64_t ended = lane.busy && lane.steps > 1 ? step_now(lane) - 1 : 0;
   steps_ += ended;
-  busy_ += time_of_steps(lane, ended);
+  busy_.decode += time_of_steps(lane, ended);   // runs are of decodes only
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     Batch& batch = lane.batches[g];
     lane.steps = ended;
@@ -182,6 +183,7 @@ bool Instance::try_start(std::size_t index) {
 // The next step of every group. `retry`: there is something that a plan without a step before it would see.
 Instance::Planned Instance::plan(Lane& lane, SimTime visible_until) {
   Planned planned;
+  const bool holds = waits_for_balance(lane, visible_until);
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     Group& group = groups_[g];
     Batch& batch = lane.batches[g];
@@ -190,7 +192,7 @@ Instance::Planned Instance::plan(Lane& lane, SimTime visible_until) {
     admit_distant(group, batch);
     StepBuilder step({.table = table_, .group = group, .batch = batch, .limits = settings_.limits, .counters = counters_,
                       .now = events_.now(), .visible_until = visible_until,
-                      .reserves_output = scheduler_->reserves_output()});
+                      .reserves_output = scheduler_->reserves_output(), .holds_prompts = holds});
     scheduler_->plan(step);
     release(group);
     planned.work = planned.work || batch.decoding || !batch.chunks.empty();
@@ -198,6 +200,19 @@ Instance::Planned Instance::plan(Lane& lane, SimTime visible_until) {
     planned.retry = planned.retry || releasing || !step.steady();
   }
   return planned;
+}
+
+// Prompts of some groups wait beside running decodes until all groups have one, so that no group idles through theirs.
+bool Instance::waits_for_balance(const Lane& lane, SimTime visible_until) {
+  if (settings_.limits.balance_steps == 0 || groups_.size() == 1) return false;
+  const auto has_prompt = [&](const Group& group) {
+    return !group.prefilling.empty() || (!group.waiting.empty() && table_[group.waiting.head].ready <= visible_until);
+  };
+  const auto with = std::count_if(groups_.begin(), groups_.end(), has_prompt);
+  const bool decodes = std::any_of(lane.batches.begin(), lane.batches.end(), [](const Batch& batch) { return batch.decodes.size() > 0; });
+  const bool waits = with > 0 && with < static_cast<std::int64_t>(groups_.size()) && decodes && balance_waited_ < settings_.limits.balance_steps;
+  balance_waited_ = waits ? balance_waited_ + 1 : 0;
+  return waits;
 }
 
 // Requests whose cache comes from another pool: a place for those that wait for one, a seat in the batch for those here.

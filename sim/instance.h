@@ -30,6 +30,7 @@ struct InstanceSettings {
   std::int64_t lanes = 1;              // batches in flight: pipeline stages, one more if the engine does
   std::int64_t blocks = 1;             // KV blocks of one group
   std::int64_t block_tokens = 16;
+  std::int64_t max_request_tokens = 0; // prompt and output; longer ones are rejected; 0: what the cache holds
   bool async_scheduling = true;
   bool skip_ahead = true;
   bool prefix_caching = true;
@@ -59,6 +60,14 @@ class InstanceObserver {
   virtual void on_ended(RequestSlot slot) = 0;        // all tokens are out; the slot is removed soon after
   virtual void on_prefilled(RequestSlot slot) = 0;    // prefill pools: the cache waits here to be fetched
   virtual void on_room(RequestSlot slot) = 0;         // decode pools: blocks are reserved, the cache may come
+};
+
+// Where the time of an instance's batches went.
+struct BusyTimes {
+  SimTime decode;                      // steps of decodes only
+  SimTime mixed;
+  SimTime prefill;                     // steps of prompts only
+  [[nodiscard]] SimTime sum() const { return decode + mixed + prefill; }
 };
 
 struct InstanceLoad {
@@ -93,7 +102,7 @@ class Instance : public EventTarget {
   void settle();
   [[nodiscard]] InstanceLoad load();
   [[nodiscard]] const PlanCounters& counters() const { return counters_; }
-  [[nodiscard]] SimTime busy() const { return busy_; }
+  [[nodiscard]] const BusyTimes& busy() const { return busy_; }
   [[nodiscard]] std::int64_t steps() const { return steps_; }
   [[nodiscard]] bool idle() const;
   void check() const;   // InternalError when blocks or seats are miscounted
@@ -124,6 +133,7 @@ class Instance : public EventTarget {
   struct Planned { bool work = false; bool steady = true; bool retry = false; };
   [[nodiscard]] Planned plan(Lane& lane, SimTime visible_until);
   void admit_distant(Group& group, Batch& batch);
+  [[nodiscard]] bool waits_for_balance(const Lane& lane, SimTime visible_until);
   void launch(std::size_t lane, bool steady);
   void launch_decodes(Lane& lane, bool steady);
   void launch_mixed(Lane& lane);
@@ -138,7 +148,7 @@ class Instance : public EventTarget {
   void finish(std::size_t lane);
   void finish_decodes(Lane& lane, Group& group, Batch& batch);
   void finish_chunk(Group& group, Batch& batch, const Chunk& chunk);
-  void record(std::size_t lane_index, const Lane& lane);
+  void record(std::size_t lane_index, const Lane& lane);   // counts its time too
   void publish(Group& group, Request& request, std::int64_t tokens);
   void end(Group& group, RequestSlot slot);
   void release(Group& group);
@@ -158,8 +168,9 @@ class Instance : public EventTarget {
   MixedTime spread_;
   PlanCounters counters_;
   EventId wake_;
+  std::int64_t balance_waited_ = 0;
   std::int64_t steps_ = 0;
-  SimTime busy_;
+  BusyTimes busy_;
 };
 
 }  // namespace shardplan

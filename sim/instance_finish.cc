@@ -8,7 +8,6 @@ void Instance::finish(std::size_t index) {
   lane.busy = false;
   settle(lane, lane.steps);
   steps_ += lane.steps;
-  busy_ += events_.now() - lane.start;
   record(index, lane);
   // The start of the last step: what came later was not seen when the next one was planned.
   lane.last_start = lane.start + time_of_steps(lane, lane.steps - 1);
@@ -26,6 +25,8 @@ void Instance::record(std::size_t index, const Lane& lane) {
     if (batch.decoding) step.decodes += batch.decodes.size();
     for (const Chunk& chunk : batch.chunks) step.prompt_tokens += chunk.tokens;
   }
+  SimTime& busy = step.prompt_tokens == 0 ? busy_.decode : step.decodes > 0 ? busy_.mixed : busy_.prefill;
+  busy += step.end - step.start;
   observer_.on_step(step);
 }
 

@@ -52,6 +52,7 @@ void Recorder::ended(const Request& request, SimTime now) {
   change_present(-1, now);
   if (record.output_tokens > 1) tpot_.add(record.tpot());
   e2e_.add(record.e2e());
+  queue_.add(record.scheduled - record.arrival);
   output_tokens_ += record.output_tokens;
   input_tokens_ += record.prompt_tokens;
   cached_tokens_ += record.cached_tokens;
@@ -66,6 +67,8 @@ SimulationResult Recorder::result() const {
   out.tpot = tpot_.summary();
   out.itl = itl_.summary();
   out.e2e = e2e_.summary();
+  out.queue = queue_.summary();
+  out.transfer = transfer_.summary();
   out.simulated = to_seconds(last_end_ - first_arrival_);
   out.output_tokens = output_tokens_;
   out.input_tokens = input_tokens_;

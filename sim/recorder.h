@@ -13,9 +13,12 @@ class Recorder {
   void rejected(bool too_large, SimTime now);
   void failed(SimTime now);
   void first_token(const Request& request);
+  void transferred(SimTime time) { transfer_.add(time); }
   void gaps(SimTime first, SimTime increment, std::int64_t count, std::int64_t weight) { itl_.add_run(first, increment, count, weight); }
   void ended(const Request& request, SimTime now);
   [[nodiscard]] std::int64_t present() const { return present_; }
+  [[nodiscard]] std::int64_t completed() const { return counts_.completed; }
+  [[nodiscard]] std::int64_t output_tokens() const { return output_tokens_; }
   [[nodiscard]] TimeSeries& series() { return series_; }
   // Everything but what instances and the kernel know.
   [[nodiscard]] SimulationResult result() const;
@@ -27,7 +30,7 @@ class Recorder {
   ServiceTargets targets_;
   RecordSink* records_;
   RequestCounts counts_;
-  Distribution ttft_, tpot_, itl_, e2e_;
+  Distribution ttft_, tpot_, itl_, e2e_, queue_, transfer_;
   TimeSeries series_;
   std::int64_t present_ = 0;           // in the deployment
   double area_ = 0;                    // request-picoseconds

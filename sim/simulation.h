@@ -36,10 +36,10 @@ struct ServerPath {
 
 // Cache from a prefill instance to a decode instance: the sender's link, then the fabric, then the receiver's.
 struct TransferSettings {
-  double bytes_per_token_ratio = 0;      // of cache, all ranks of an instance together
+  double bytes_per_token_ratio = 0;      // of cache, all ranks of an attention group together
   Seconds start_up;
-  BytesPerSecond sender;                 // of one prefill instance
-  BytesPerSecond receiver;               // of one decode instance
+  BytesPerSecond sender;                 // of one attention group of a prefill instance
+  BytesPerSecond receiver;               // of one attention group of a decode instance
   std::optional<BytesPerSecond> fabric;  // shared by all; nothing: never a limit
 };
 
@@ -81,12 +81,22 @@ struct RequestCounts {
   std::int64_t preempted = 0;            // preemptions, not requests
 };
 
+// Parts of the time of all batches in flight, and what requests waited for on the way to their first token.
+struct TimeShares {
+  double decode_ratio = 0;               // steps of decodes only
+  double mixed_ratio = 0;                // decodes beside prompts
+  double prefill_ratio = 0;              // steps of prompts only
+  double idle_ratio = 0;
+};
+
 struct SimulationResult {
   RequestCounts requests;
   TimeSummary ttft;
   TimeSummary tpot;                      // over requests with at least two tokens, each its mean
   TimeSummary itl;                       // over all gaps between tokens
   TimeSummary e2e;
+  TimeSummary queue;                     // from arrival to the first step that works on the request
+  TimeSummary transfer;                  // of a prompt's cache to its decode instance, waiting for room included
   double output_tokens_per_second = 0;
   double input_tokens_per_second = 0;
   double goodput_requests_per_second = 0;   // completed requests within all targets
@@ -101,6 +111,8 @@ struct SimulationResult {
   std::int64_t recomputed_tokens = 0;    // computed again after preemptions
   std::int64_t evicted_blocks = 0;
   double busy_ratio = 0;                 // of instance time, a step under way (over 1 with batches in flight)
+  TimeShares shares;
+  double transferred_bytes_ratio = 0;    // cache moved between pools
   // Little's law: this mean over time is the rate of completions times their mean time in the deployment, to rounding,
   // when nothing was rejected or failed.
   double mean_requests = 0;

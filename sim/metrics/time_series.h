@@ -13,6 +13,9 @@ struct SeriesPoint {
   std::int64_t running = 0;
   std::int64_t waiting = 0;            // in engine queues
   double kv_use_ratio = 0;             // of all blocks, cached ones that nobody uses left out
+  std::int64_t completed = 0;          // since the start
+  std::int64_t output_tokens = 0;      // of those
+  double link_use_ratio = 0;           // of what all sending links could have carried since the point before
 };
 
 class TimeSeries {

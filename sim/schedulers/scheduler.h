@@ -34,7 +34,7 @@ struct SchedulerRow {
 [[nodiscard]] std::unique_ptr<Scheduler> make_vllm_scheduler();
 [[nodiscard]] std::unique_ptr<Scheduler> make_sglang_scheduler();
 [[nodiscard]] std::unique_ptr<Scheduler> make_trtllm_scheduler();
-[[nodiscard]] std::unique_ptr<Scheduler> make_sarathi_scheduler();
+[[nodiscard]] std::unique_ptr<Scheduler> make_trtllm_utilization_scheduler();
 [[nodiscard]] std::unique_ptr<Scheduler> make_orca_scheduler();
 [[nodiscard]] std::unique_ptr<Scheduler> make_static_scheduler();
 

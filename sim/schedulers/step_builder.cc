@@ -94,6 +94,10 @@ void StepBuilder::extend_prompts() {
 
 const Request* StepBuilder::head() {
   if (c_.group.waiting.empty()) return nullptr;
+  if (c_.holds_prompts) {
+    steady_ = false;
+    return nullptr;
+  }
   const Request& request = c_.table[c_.group.waiting.head];
   if (request.ready <= c_.visible_until) return &request;
   steady_ = false;

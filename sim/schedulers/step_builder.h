@@ -20,6 +20,9 @@ struct SchedulerLimits {
   std::int64_t long_prompt_tokens = 0;      // most tokens of one prompt in a step; 0: no limit
   std::int64_t hold_steps = 0;              // TensorRT-LLM's batching wait, in steps; 0: none
   double hold_ratio = 0.9;                  // of max_batched_tokens: enough to stop waiting
+  bool mixed_chunk = false;                 // SGLang's enable_mixed_chunk: decodes join a step of prompts
+  // TensorRT-LLM's attention-DP balance (timeout_iters): steps that prompts wait until every group has one; 0: none.
+  std::int64_t balance_steps = 0;
 };
 
 struct PlanCounters {
@@ -38,6 +41,7 @@ class StepBuilder {
     SimTime now;
     SimTime visible_until;                  // requests queued later are not seen yet
     bool reserves_output = false;
+    bool holds_prompts = false;             // nobody is admitted in this step
   };
   explicit StepBuilder(const Context& context);
 

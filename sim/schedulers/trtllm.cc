@@ -1,7 +1,8 @@
 // TensorRT-LLM with the default GUARANTEED_NO_EVICT: a request is admitted when the cache has room for all of its output,
 // so that none is ever evicted; decodes and prompts share steps, prompts whole unless chunking is on. With a batching
 // wait (batch_wait_timeout_iters, batch_wait_max_tokens_ratio) prompts are held back beside running decodes until
-// enough tokens are queued or so many steps have passed. Sources: engines.md section 4, serving_protocols.md section 5.
+// enough tokens are queued or so many steps have passed. MAX_UTILIZATION reserves nothing: a full cache pauses the request
+// admitted last, which is computed anew. Sources: engines.md section 4, serving_protocols.md section 5.
 #include "sim/schedulers/scheduler.h"
 
 namespace shardplan {
@@ -9,9 +10,11 @@ namespace {
 
 class TrtllmScheduler : public Scheduler {
  public:
-  [[nodiscard]] bool reserves_output() const override { return true; }
+  explicit TrtllmScheduler(bool reserves) : reserves_(reserves) {}
+  [[nodiscard]] bool reserves_output() const override { return reserves_; }
 
   void plan(StepBuilder& step) const override {
+    if (!reserves_) step.make_room_for_decodes();
     step.take_decodes();
     step.extend_prompts();
     if (holds(step)) return;
@@ -29,10 +32,13 @@ class TrtllmScheduler : public Scheduler {
     step.unsteady();
     return true;
   }
+
+  bool reserves_;
 };
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_trtllm_scheduler() { return std::make_unique<TrtllmScheduler>(); }
+std::unique_ptr<Scheduler> make_trtllm_scheduler() { return std::make_unique<TrtllmScheduler>(true); }
+std::unique_ptr<Scheduler> make_trtllm_utilization_scheduler() { return std::make_unique<TrtllmScheduler>(false); }
 
 }  // namespace shardplan

@@ -13,13 +13,19 @@ Sessions::Sessions(const SessionSettings& settings, std::unique_ptr<ArrivalProce
       length_random_(settings.seed, "lengths") {
   if (settings.sessions < 1 || settings.turns < 1) throw InputError("sessions", "sessions and turns are not positive", "at least 1 of each");
   if (settings.hash_tokens < 1 || settings.system_tokens < 0) throw InputError("sessions", "token counts are out of range", "positive numbers");
-  open_next();
+  ensure(settings.concurrency > 0 || arrivals_ != nullptr, "sessions need arrivals or a closed loop");
+  if (settings_.concurrency == 0) open_next();
+  for (std::int64_t i = 0; i < settings_.concurrency; ++i) open(SimTime(0));
+}
+
+void Sessions::open(SimTime time) {
+  if (opened_ == settings_.sessions) return;
+  due_.push({.time = time, .session = opened_++, .said = settings_.system_tokens});
 }
 
 // The next session's first turn; one session is always known ahead.
 void Sessions::open_next() {
-  if (opened_ == settings_.sessions) return;
-  due_.push({.time = arrivals_->next(arrival_random_), .session = opened_++, .said = settings_.system_tokens});
+  if (opened_ < settings_.sessions) open(arrivals_->next(arrival_random_));
 }
 
 std::optional<SimTime> Sessions::next_arrival() {
@@ -31,7 +37,7 @@ void Sessions::take(RequestSpec& out) {
   const Turn turn = due_.top();
   due_.pop();
   last_ = std::max(turn.time, last_);
-  if (turn.turn == 0) open_next();
+  if (turn.turn == 0 && settings_.concurrency == 0) open_next();
   const RequestLengths lengths = lengths_->next(length_random_);
   out.id = taken_++;
   out.arrival = last_;
@@ -55,7 +61,10 @@ void Sessions::hash_prefix(RequestSpec& out) const {
 
 void Sessions::ended(const RequestSpec& request, SimTime now) {
   const auto found = std::find_if(waiting_.begin(), waiting_.end(), [&request](const Waiting& w) { return w.session == request.session; });
-  if (found == waiting_.end()) return;
+  if (found == waiting_.end()) {
+    if (settings_.concurrency > 0) open(now);   // that was its last turn
+    return;
+  }
   // Drawn by (session, turn), not in the order of answers.
   Random random(mix_bits(settings_.seed, static_cast<std::uint64_t>(found->session)), "pause " + std::to_string(found->turn));
   const SimTime pause = sim_time(settings_.pause * random.exponential_ratio());

@@ -22,8 +22,42 @@ Document requests_document(const SimulationResult& result) {
           {"completed", counts.completed},
           {"rejected", counts.rejected},
           {"rejected_too_large", counts.rejected_too_large},
+          {"failed", counts.failed},
           {"preempted", counts.preempted},
           {"good", result.good_requests}};
+}
+
+Document series_document(const std::vector<SeriesPoint>& series) {
+  Document rows = Document::array();
+  for (const SeriesPoint& p : series) {
+    rows.push_back({{"time_seconds", to_seconds(p.time).value()},
+                    {"running", p.running},
+                    {"waiting", p.waiting},
+                    {"kv_use_ratio", p.kv_use_ratio},
+                    {"link_use_ratio", p.link_use_ratio},
+                    {"completed", p.completed},
+                    {"output_tokens", p.output_tokens}});
+  }
+  return rows;
+}
+
+Document time_shares_document(const TimeShares& shares) {
+  return {{"decode_ratio", shares.decode_ratio}, {"mixed_ratio", shares.mixed_ratio}, {"prefill_ratio", shares.prefill_ratio}, {"idle_ratio", shares.idle_ratio}};
+}
+
+Document capacity_document(const Capacity& capacity) {
+  Document trials = Document::array();
+  for (const CapacityTrial& t : capacity.trials) trials.push_back({{"requests_per_second", t.requests_per_second}, {"attainment_ratio", t.attainment_ratio}});
+  return {{"requests_per_second", capacity.requests_per_second}, {"trials", std::move(trials)}};
+}
+
+Document pool_document(const char* role, const EstimateAnswer& pool) {
+  return {{"role", role},
+          {"gpus", pool.config.gpus()},
+          {"parallel", parallel_document(pool.config)},
+          {"legal", pool.result.violations.empty()},
+          {"violations", violations_document(pool.result.violations)},
+          {"memory", memory_document(pool.result.plan.ledger)}};
 }
 
 Document result_document(const SimulationResult& result) {
@@ -32,6 +66,8 @@ Document result_document(const SimulationResult& result) {
           {"tpot_seconds", times_document(result.tpot)},
           {"itl_seconds", times_document(result.itl)},
           {"e2e_seconds", times_document(result.e2e)},
+          {"queue_seconds", times_document(result.queue)},
+          {"transfer_seconds", times_document(result.transfer)},
           {"output_tokens_per_second", result.output_tokens_per_second},
           {"input_tokens_per_second", result.input_tokens_per_second},
           {"goodput_requests_per_second", result.goodput_requests_per_second},
@@ -45,13 +81,17 @@ Document result_document(const SimulationResult& result) {
           {"recomputed_tokens", result.recomputed_tokens},
           {"evicted_blocks", result.evicted_blocks},
           {"busy_ratio", result.busy_ratio},
-          {"mean_requests", result.mean_requests}};
+          {"time_shares", time_shares_document(result.shares)},
+          {"transferred_bytes", result.transferred_bytes_ratio},
+          {"mean_requests", result.mean_requests},
+          {"series", series_document(result.series)}};
 }
 
 }  // namespace
 
 bool has_steady_state(const SimulateAnswer& answer) {
-  return answer.result && answer.traffic.trace.empty() && answer.traffic.length_ratio == 1;
+  const SimulatedTraffic& t = answer.traffic;
+  return answer.result && !answer.decode && t.trace.empty() && t.length_ratio == 1 && t.length_cv_ratio == 0 && t.turns == 1;
 }
 
 std::string simulate_document(const RequestFlags& flags, const SimulateAnswer& answer) {
@@ -62,14 +102,16 @@ std::string simulate_document(const RequestFlags& flags, const SimulateAnswer& a
                        {"model", estimate.request.model.name},
                        {"hardware", estimate.request.hardware.name},
                        {"mode", estimate.request.price.mode == PriceMode::kSpeedOfLight ? "sol" : "calibrated"},
-                       {"gpus", estimate.config.gpus()},
+                       {"gpus", answer.gpus()},
                        {"parallel", parallel_document(estimate.config)},
-                       {"legal", priced.violations.empty()},
+                       {"legal", priced.violations.empty() && (!answer.decode || answer.decode->result.violations.empty())},
                        {"violations", violations_document(priced.violations)},
                        {"warnings", violations_document(priced.plan.warnings)},
                        {"notes", priced.notes},
                        {"memory", memory_document(priced.plan.ledger)},
                        {"simulated", answer.result.has_value()}};
+  if (answer.decode) document["pools"] = {pool_document("prefill", estimate), pool_document("decode", *answer.decode)};
+  if (answer.capacity) document["capacity"] = capacity_document(*answer.capacity);
   if (answer.result) document.update(result_document(*answer.result));
   document["steady_state"] = has_steady_state(answer) ? serving_document(priced.plan.serving) : Document(nullptr);
   document["run"] = run_document();

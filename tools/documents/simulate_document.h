@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "planner/capacity.h"
 #include "planner/simulated_traffic.h"
 #include "sim/simulation.h"
 #include "tools/documents/estimate_document.h"
@@ -11,9 +12,12 @@
 namespace shardplan {
 
 struct SimulateAnswer {
-  EstimateAnswer estimate;                   // what the same configuration promises, or why it cannot be
+  EstimateAnswer estimate;                   // what the same configuration promises, or why it cannot be; the prefill pool's
+  std::optional<EstimateAnswer> decode;      // of the decode pool, when there is one
   SimulatedTraffic traffic;
   std::optional<SimulationResult> result;    // nothing: illegal, or does not fit
+  std::optional<Capacity> capacity;          // when the rate was looked for
+  [[nodiscard]] std::int64_t gpus() const { return estimate.config.gpus() + (decode ? decode->config.gpus() : 0); }
 };
 
 // Whether the closed form describes the same traffic: it knows equal lengths only.

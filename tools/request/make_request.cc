@@ -110,31 +110,6 @@ void set_fixed(PlanRequest& request, const ParallelFlags& flags) {
   }
 }
 
-constexpr double kMostVariation = 100;
-constexpr const char* kGamma = "gamma:";
-
-void set_arrival(SimulatedTraffic& traffic, const std::string& law) {
-  if (law.rfind(kGamma, 0) == 0) {
-    traffic.arrival = Arrival::kGamma;
-    traffic.gamma_cv_ratio = parse_number(law.substr(std::string(kGamma).size()), "--arrival", {0, kMostVariation});
-    return;
-  }
-  const std::vector<std::string> laws = {"poisson", "even", "gamma:CV"};
-  const std::size_t choice = law.empty() ? 0 : parse_choice(law, "--arrival", laws);
-  if (choice == 2) throw InputError("--arrival", "\"gamma:CV\" names no number", "gamma:2, say");
-  traffic.arrival = choice == 1 ? Arrival::kEven : Arrival::kPoisson;
-}
-
-void check_traffic(const SimulateFlags& s, const WorkloadFlags& w) {
-  const bool traced = !s.trace.empty();
-  refuse(!traced && !s.trace_format.empty(), "--trace-format", "is the format of no trace", "--trace beside it");
-  refuse(traced && (w.isl || w.osl), "--trace", "has the lengths of its requests", "no --isl or --osl beside it");
-  refuse(traced && s.length_ratio, "--length-ratio", "contradicts --trace, which has the lengths", "one of them");
-  refuse(w.prefix.has_value(), "--prefix", "is not simulated: a trace of sessions says what is shared", "no --prefix");
-  refuse(!s.arrival.empty() && !w.request_rate, "--arrival", "is the law of no rate", "--request-rate beside it");
-  refuse(!traced && !w.concurrency && !w.request_rate, "--concurrency", "is missing", "--concurrency, --request-rate or --trace");
-}
-
 void check_length(const PlanRequest& request) {
   const std::int64_t tokens = request.workload.tokens();
   if (request.max_model_len > 0 && request.max_model_len < tokens) {
@@ -186,21 +161,6 @@ BareSteps make_bare_steps(const RequestFlags& flags) {
     steps.prefill.prefill_prefix = static_cast<double>(s.batch ? w.prefix.value_or(0) : s.context.value_or(0));
   }
   return steps;
-}
-
-SimulatedTraffic make_traffic(RequestFlags& flags) {
-  const SimulateFlags& s = flags.simulate;
-  check_traffic(s, flags.workload);
-  SimulatedTraffic traffic{.trace = s.trace, .trace_format = s.trace_format};
-  traffic.requests = s.requests.value_or(0);
-  traffic.length_ratio = s.length_ratio.value_or(1);
-  traffic.seed = static_cast<std::uint64_t>(s.seed.value_or(0));
-  set_arrival(traffic, s.arrival);
-  if (traffic.trace.empty()) return traffic;
-  const RequestLengths longest = longest_request(traffic, {.concurrency = flags.workload.concurrency, .requests_per_second = flags.workload.request_rate});
-  flags.workload.isl = longest.prompt_tokens;
-  flags.workload.osl = longest.output_tokens;
-  return traffic;
 }
 
 }  // namespace shardplan

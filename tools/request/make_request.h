@@ -2,7 +2,6 @@
 #pragma once
 
 #include "planner/plan.h"
-#include "planner/simulated_traffic.h"
 #include "tools/request/request_flags.h"
 
 namespace shardplan {
@@ -14,9 +13,5 @@ namespace shardplan {
 // The bare steps asked for; `given` is false when none is. With --batch, --context is what its sequences attend to and
 // --prefix what is cached before --prefill-tokens; without, --context is the latter.
 [[nodiscard]] BareSteps make_bare_steps(const RequestFlags& flags);
-
-// The single requests to simulate. With a trace, isl and osl of the flags become those of its longest request, which
-// sizes the memory. InputError for flags that contradict one another, no load, or a bad row of the trace.
-[[nodiscard]] SimulatedTraffic make_traffic(RequestFlags& flags);
 
 }  // namespace shardplan

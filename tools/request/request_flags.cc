@@ -2,9 +2,6 @@
 
 #include <iterator>
 
-#include "sim/routers/router.h"
-#include "sim/schedulers/scheduler.h"
-#include "sim/workloads/trace.h"
 #include "tools/cli/flag_builders.h"
 #include "tools/request/limits.h"
 #include "tools/request/unsupported_flags.h"
@@ -51,15 +48,8 @@ FlagGroup engine_flags(EngineFlags& e) {
            count_flag("--max-num-batched-tokens", "most tokens of one step (the engine's)", e.max_num_batched_tokens, {1, kMostTokens})}};
 }
 
-// A flag whose value is the name of a row.
-template <class Rows>
-Flag row_flag(std::string name, std::string help, std::string& target, const Rows& rows) {
-  Choices<std::string> choices;
-  for (const auto& row : rows) choices.emplace_back(row.name, row.name);
-  return choice_flag<std::string>(std::move(name), std::move(help), target, std::move(choices));
-}
+}  // namespace
 
-// `group`, whose flags also note their text as given.
 FlagGroup recorded(FlagGroup group, RequestFlags& flags) {
   for (Flag& flag : group.flags) {
     flag.store = [store = std::move(flag.store), name = flag.name, number = flag.number, &flags](const std::string& text) {
@@ -70,16 +60,14 @@ FlagGroup recorded(FlagGroup group, RequestFlags& flags) {
   return group;
 }
 
-}  // namespace
-
-std::vector<FlagGroup> request_flags(RequestFlags& flags) {
+std::vector<FlagGroup> request_flags(RequestFlags& flags, bool pools) {
   std::vector<FlagGroup> groups = {machine_flags(flags), workload_flags(flags.workload)};
   std::vector<FlagGroup> layout = parallel_flags(flags.parallel);
   layout.back().flags.push_back(text_flag("--expert-load", "LOAD", "uniform, zipf:A, or a JSON file of counts (uniform)", flags.expert_load));
   std::move(layout.begin(), layout.end(), std::back_inserter(groups));
   groups.push_back(engine_flags(flags.engine));
   for (FlagGroup& group : groups) group = recorded(std::move(group), flags);
-  groups.push_back(unsupported_flags());
+  groups.push_back(unsupported_flags(pools));
   return groups;
 }
 
@@ -98,20 +86,6 @@ FlagGroup search_flags(RequestFlags& flags) {
   return recorded({"Search",
                    {text_flag("--objective", "NAME", "throughput (default), interactivity, latency, gpus, cost, energy", flags.search.objective),
                     count_flag("--top", "plans to keep (10)", flags.search.top, {1, kMostPlans})}},
-                  flags);
-}
-
-FlagGroup simulate_flags(RequestFlags& flags) {
-  SimulateFlags& s = flags.simulate;
-  return recorded({"Single requests",
-                   {text_flag("--trace", "FILE", "recorded requests instead of --isl and --osl; arrivals too, without a load of one's own", s.trace),
-                    row_flag("--trace-format", "how --trace is written (by its first line)", s.trace_format, trace_formats()),
-                    count_flag("--requests", "how many are sent (1000; a replayed trace: all of it)", s.requests, {1, kMostRequests}),
-                    number_flag("--length-ratio", "F", "lengths are uniform from F*isl to isl, and so for osl (1: all equal)", s.length_ratio, {0, 1}),
-                    text_flag("--arrival", "LAW", "gaps under --request-rate: poisson (default), even, or gamma:CV", s.arrival),
-                    row_flag("--scheduler", "who shares a step (vllm)", s.scheduler, schedulers()),
-                    row_flag("--router", "which replica takes a request (round_robin)", s.router, routers()),
-                    count_flag("--seed", "of every random draw (0)", s.seed, {0, kMostRequests})}},
                   flags);
 }
 

@@ -8,6 +8,7 @@
 
 #include "tools/cli/flag.h"
 #include "tools/request/parallel_flags.h"
+#include "tools/request/simulate_flags.h"
 
 namespace shardplan {
 
@@ -41,13 +42,6 @@ struct SearchFlags {
   std::optional<std::int64_t> top;
 };
 
-// Single requests (simulate only).
-struct SimulateFlags {
-  std::string trace, trace_format, arrival, scheduler, router;
-  std::optional<std::int64_t> requests, seed;
-  std::optional<double> length_ratio;
-};
-
 struct GivenFlag {
   std::string name;
   std::string text;     // "" of a switch
@@ -68,10 +62,11 @@ struct RequestFlags {
   std::vector<GivenFlag> given;
 };
 
-// Of every command that asks; `flags` must outlive them.
-[[nodiscard]] std::vector<FlagGroup> request_flags(RequestFlags& flags);
+// Of every command that asks; `flags` must outlive them. `pools`: prefill and decode pools are the command's own flags.
+[[nodiscard]] std::vector<FlagGroup> request_flags(RequestFlags& flags, bool pools = false);
 [[nodiscard]] FlagGroup step_flags(RequestFlags& flags);
 [[nodiscard]] FlagGroup search_flags(RequestFlags& flags);
-[[nodiscard]] FlagGroup simulate_flags(RequestFlags& flags);
+// `group`, whose flags also note their text as given.
+[[nodiscard]] FlagGroup recorded(FlagGroup group, RequestFlags& flags);
 
 }  // namespace shardplan

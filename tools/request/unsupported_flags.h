@@ -7,6 +7,7 @@
 
 namespace shardplan {
 
-[[nodiscard]] FlagGroup unsupported_flags();
+// `pools`: without those of prefill and decode pools, which the command knows.
+[[nodiscard]] FlagGroup unsupported_flags(bool pools);
 
 }  // namespace shardplan

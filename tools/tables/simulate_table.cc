@@ -7,6 +7,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "planner/simulated_pool.h"
 #include "tools/tables/estimate_table.h"
 #include "tools/tables/numbers.h"
 
@@ -15,8 +16,15 @@ namespace {
 
 std::string load_text(const SimulateAnswer& answer) {
   const Workload& w = answer.estimate.request.workload;
-  if (w.concurrency) return fmt::format("{} at once in a closed loop", counted(*w.concurrency, "request"));
-  if (!w.requests_per_second) return "as recorded";
+  if (w.concurrency) {
+    const char* what = answer.traffic.turns > 1 ? "conversation" : "request";
+    return fmt::format("{} at once in a closed loop", counted(*w.concurrency, what));
+  }
+  if (!w.requests_per_second) return answer.traffic.trace_speed_ratio == 1 ? "as recorded" : fmt::format("recorded arrivals {} times as fast", short_number(answer.traffic.trace_speed_ratio));
+  if (answer.traffic.arrival == Arrival::kRamp) {
+    return fmt::format("a ramp from {} to {} requests/s over {}", short_number(answer.traffic.ramp_from), short_number(*w.requests_per_second),
+                       format_seconds(answer.traffic.ramp_over));
+  }
   if (answer.traffic.arrival == Arrival::kEven) return fmt::format("{} requests/s, evenly", short_number(*w.requests_per_second));
   if (answer.traffic.arrival == Arrival::kPoisson) return fmt::format("{} requests/s, Poisson", short_number(*w.requests_per_second));
   return fmt::format("{} requests/s, gamma gaps of variation {}", short_number(*w.requests_per_second), short_number(answer.traffic.gamma_cv_ratio));
@@ -25,20 +33,25 @@ std::string load_text(const SimulateAnswer& answer) {
 std::string lengths_text(const SimulateAnswer& answer) {
   const Workload& w = answer.estimate.request.workload;
   if (!answer.traffic.trace.empty()) return fmt::format("lengths of the trace (longest {} + {} tokens)", whole(w.isl), whole(w.osl));
-  const std::string most = fmt::format("{} prompt and {} output tokens", whole(w.isl), whole(w.osl));
-  if (answer.traffic.length_ratio == 1) return most;
+  const SimulatedTraffic& t = answer.traffic;
+  std::string most = fmt::format("{} prompt and {} output tokens", whole(t.nominal.prompt_tokens), whole(t.nominal.output_tokens));
+  if (t.turns > 1) most = fmt::format("conversations of {} turns, each {}", t.turns, most);
+  if (t.prefix_tokens > 0) most += fmt::format(" behind a shared prefix of {}", whole(t.prefix_tokens));
+  if (t.length_cv_ratio > 0) return fmt::format("{} on average, lognormal of variation {}", most, short_number(t.length_cv_ratio));
+  if (t.length_ratio == 1) return most;
   return fmt::format("{} to all of {}", in_percent(answer.traffic.length_ratio), most);
 }
 
 std::string requests_line(const SimulationResult& r) {
   std::string text = fmt::format("  requests    {} arrived, {} completed, {} rejected", whole(r.requests.arrived), whole(r.requests.completed), whole(r.requests.rejected));
   if (r.requests.rejected_too_large > 0) text += fmt::format(" ({} never could fit)", whole(r.requests.rejected_too_large));
+  if (r.requests.failed > 0) text += fmt::format(", {} failed", whole(r.requests.failed));
   return text + fmt::format("; {}\n", counted(r.requests.preempted, "preemption"));
 }
 
 std::string throughput_lines(const SimulateAnswer& answer, const SimulationResult& r) {
   const ParallelConfig& config = answer.estimate.config;
-  const auto gpus = static_cast<double>(config.gpus());
+  const auto gpus = static_cast<double>(answer.gpus());
   const double busy = r.busy_ratio / static_cast<double>(config.pp);   // of pp batches in flight
   std::string text = fmt::format("  throughput  {} output tokens/s ({} per GPU), {} input tokens/s\n", short_number(r.output_tokens_per_second),
                                  short_number(r.output_tokens_per_second / gpus), short_number(r.input_tokens_per_second));
@@ -48,6 +61,9 @@ std::string throughput_lines(const SimulateAnswer& answer, const SimulationResul
     text += fmt::format("  goodput     {} requests/s within the targets, {} of those that arrived\n", short_number(r.goodput_requests_per_second), in_percent(good));
   }
   text += fmt::format("  load        {} requests in the deployment on average; instances busy {} of the time\n", short_number(r.mean_requests), in_percent(busy));
+  text += fmt::format("  time        {} of it in steps of decodes, {} mixed, {} of prompts, {} idle\n", in_percent(r.shares.decode_ratio), in_percent(r.shares.mixed_ratio),
+                      in_percent(r.shares.prefill_ratio), in_percent(r.shares.idle_ratio));
+  if (r.transferred_bytes_ratio > 0) text += fmt::format("  transfers   {} GB of cache between the pools, {} ms each on average\n", short_number(r.transferred_bytes_ratio / 1e9), in_milliseconds(r.transfer.mean));
   if (r.cached_tokens > 0) text += fmt::format("  cache       {} prompt tokens found cached\n", whole(r.cached_tokens));
   if (r.recomputed_tokens > 0) text += fmt::format("  recomputed  {} after preemptions\n", counted(r.recomputed_tokens, "token"));
   return text + fmt::format("  simulated   {} in {} and {}\n", format_seconds(r.simulated), counted(r.steps, "step"), counted(r.events, "event"));
@@ -70,20 +86,34 @@ std::string times_table(const SimulateAnswer& answer, const SimulationResult& r)
   add("TPOT of a request", r.tpot, in_milliseconds(steady.tpot));
   add("between two tokens", r.itl, "");
   add("end to end", r.e2e, in_milliseconds(steady.e2e));
+  add("before its first step", r.queue, "");
   return table.text(2);
+}
+
+std::string pool_lines(const EstimateAnswer& pool, const std::string& role) {
+  const Ledger& ledger = pool.result.plan.ledger;
+  std::string text = role + estimate_heading(pool);
+  if (pool.result.lowered && !ledger.fits) text += "  does not fit: " + ledger.misfit + "\n";
+  return text;
+}
+
+std::string capacity_line(const Capacity& capacity, const RequestFlags& flags) {
+  const std::string attainment = in_percent(flags.simulate.capacity.attainment.value_or(0.9));
+  if (capacity.requests_per_second == 0) return fmt::format("  capacity    no rate: even a trickle does not meet the targets for {} of its requests\n", attainment);
+  return fmt::format("  capacity    {} requests/s with {} of the requests within the targets ({} runs)\n", short_number(capacity.requests_per_second), attainment,
+                     capacity.trials.size());
 }
 
 }  // namespace
 
 std::string simulate_table(const SimulateAnswer& answer, const RequestFlags& flags) {
   const EstimateAnswer& estimate = answer.estimate;
-  std::string text = estimate_heading(estimate);
-  if (!answer.result) {
-    const Ledger& ledger = estimate.result.plan.ledger;
-    if (estimate.result.lowered && !ledger.fits) text += "  does not fit: " + ledger.misfit + "\n";
-    return text + "  not simulated\n";
-  }
-  const std::string scheduler = flags.simulate.scheduler.empty() ? "vllm" : flags.simulate.scheduler;
+  std::string text = pool_lines(estimate, answer.decode ? "prefill pool: " : "");
+  if (answer.decode) text += pool_lines(*answer.decode, "decode pool: ");
+  if (answer.capacity) text += capacity_line(*answer.capacity, flags);
+  if (!answer.result) return text + "  not simulated\n";
+  const std::string& asked = flags.simulate.scheduling.scheduler;
+  const std::string scheduler = asked.empty() ? scheduler_of_engine(estimate.request) : asked;
   text += fmt::format("\nSimulated under the {} scheduler: {}; {}\n", scheduler, load_text(answer), lengths_text(answer));
   return text + requests_line(*answer.result) + throughput_lines(answer, *answer.result) + "\n" + times_table(answer, *answer.result);
 }

@@ -1,0 +1,117 @@
+#include "planner/simulated_pool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/errors.h"
+
+namespace shardplan {
+namespace {
+
+constexpr std::int64_t kNoBudget = 1'000'000'000'000;  // tokens
+
+HostTimes host_times(const HostCost& host, const ParallelConfig& config) {
+  return {.per_step = host.per_step,
+          .per_sequence = host.per_sequence,
+          .per_layer = host.per_layer,
+          .prefill_launch_per_layer = host.prefill_launch_per_layer,
+          .groups = config.dpa};
+}
+
+// Of one attention group. Where layers have windows many short requests hold less than one long one.
+std::int64_t blocks_of(const Ledger& ledger, std::int64_t groups) {
+  return ceil_div(std::min(ledger.group_capacity_tokens, ledger.kv_capacity_tokens / groups), ledger.block_tokens);
+}
+
+}  // namespace
+
+std::string scheduler_of_engine(const PlanRequest& request) {
+  if (request.engine == nullptr) return "vllm";
+  for (const SchedulerRow& row : schedulers()) {
+    if (std::string(row.name) == request.engine->name) return row.name;
+  }
+  return "vllm";
+}
+
+SimulatedPool::SimulatedPool(const PlanRequest& request, const ParallelConfig& config, const SchedulingChoice& scheduling,
+                             const RoutingChoice& routing)
+    : request_(request),
+      cluster_(request, config.instance_gpus()),
+      deployment_(request, config, {}, cluster_.collectives()),
+      host_(engine_of(request).host(request.model, config)),
+      mixes_(deployment_.lowered().mixes()),
+      scheduler_(scheduling.scheduler.empty() ? scheduler_of_engine(request) : scheduling.scheduler),
+      timer_(deployment_.pricer(), deployment_.stages(), host_times(host_, config)) {
+  const Ledger& ledger = deployment_.ledger();
+  InstanceSettings& instance = settings_.instance;
+  instance.scheduler = scheduler_;
+  instance.limits = limits(scheduling);
+  instance.groups = config.dpa;
+  instance.lanes = config.pp;
+  instance.blocks = blocks_of(ledger, config.dpa);
+  instance.block_tokens = ledger.block_tokens;
+  instance.max_request_tokens = request.max_model_len;
+  instance.async_scheduling = scheduling.async_scheduling;
+  instance.prefix_caching = scheduling.prefix_caching;
+  instance.skip_ahead = scheduling.skip_ahead;
+  settings_.replicas = config.replicas;
+  settings_.timer = &timer_;
+  settings_.router = routing.router;
+  settings_.router_sees_groups = routing.sees_groups;
+  if (scheduling.tbt) instance.limits.max_batched_tokens = budget_within(*scheduling.tbt, instance.limits);
+}
+
+// Orca computes whole prompts whatever their length: it knows seats and no budget.
+SchedulerLimits SimulatedPool::limits(const SchedulingChoice& scheduling) const {
+  const SchedulerDefaults& defaults = deployment_.scheduler();
+  const bool orca = scheduler_ == "orca";
+  SchedulerLimits limits;
+  limits.max_batched_tokens = orca ? kNoBudget : defaults.max_batched_tokens;
+  limits.max_sequences = defaults.max_sequences;
+  limits.chunked_prefill = scheduling.chunked_prefill.value_or(defaults.chunked_prefill) && !orca;
+  limits.mixes = mixes_;
+  limits.long_prompt_tokens = scheduling.long_prompt_tokens;
+  limits.hold_steps = scheduling.hold_steps;
+  limits.hold_ratio = scheduling.hold_ratio;
+  limits.mixed_chunk = scheduling.mixed_chunk;
+  limits.balance_steps = scheduling.balance_steps;
+  return limits;
+}
+
+// Sarathi-Serve's rule: the largest chunk beside a full batch of decodes that stays within the time between tokens.
+std::int64_t SimulatedPool::budget_within(Seconds tbt, const SchedulerLimits& limits) {
+  const Workload& w = request_.workload;
+  const std::int64_t context = w.isl + w.osl / 2;
+  const std::int64_t room = settings_.instance.blocks * settings_.instance.block_tokens / std::max<std::int64_t>(1, context);
+  // Of a rate, what runs at once when every token takes that long.
+  std::int64_t asked = w.concurrency.value_or(room);
+  if (w.requests_per_second) asked = std::llround(*w.requests_per_second * static_cast<double>(w.osl) * tbt.value());
+  asked /= deployment_.config().replicas * settings_.instance.groups;
+  const std::int64_t decodes = std::clamp<std::int64_t>(std::min(room, asked), 1, limits.max_sequences);
+  MixedTime time;
+  const auto within = [&](std::int64_t chunk) {
+    const std::int64_t groups = settings_.instance.groups;
+    timer_.mixed({.decode_sequences = decodes * groups,
+                  .decode_context = decodes * groups * context,
+                  .prompts = groups,
+                  .prompt_tokens = chunk * groups,
+                  .prompt_pairs = groups * (chunk * (w.isl / 2) + chunk * (chunk + 1) / 2)},
+                 time);
+    return to_seconds(time.latency) <= tbt;
+  };
+  std::int64_t low = 1;
+  std::int64_t high = std::max<std::int64_t>(2, limits.max_batched_tokens);
+  if (!within(low)) {
+    throw InputError("--tbt-ms", fmt::format("{:.3g} ms are less than a step of {} decodes takes", tbt.value() / kMilli, decodes),
+                     "a longer time between tokens, or fewer seats (--max-num-seqs)");
+  }
+  while (high - low > 1) {
+    const std::int64_t middle = (low + high) / 2;
+    (within(middle) ? low : high) = middle;
+  }
+  return decodes + low;
+}
+
+}  // namespace shardplan
