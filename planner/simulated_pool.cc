@@ -43,7 +43,7 @@ SimulatedPool::SimulatedPool(const PlanRequest& request, const ParallelConfig& c
       host_(engine_of(request).host(request.model, config)),
       mixes_(deployment_.lowered().mixes()),
       scheduler_(scheduling.scheduler.empty() ? scheduler_of_engine(request) : scheduling.scheduler),
-      timer_(deployment_.pricer(), deployment_.stages(), host_times(host_, config)) {
+      timer_(deployment_.pricer(), deployment_.stages(), host_times(host_, config), scheduling.speculation) {
   const Ledger& ledger = deployment_.ledger();
   InstanceSettings& instance = settings_.instance;
   instance.scheduler = scheduler_;

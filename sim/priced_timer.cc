@@ -39,8 +39,42 @@ double smooth_max(double a, double b) { return std::sqrt(std::sqrt(a * a * a * a
 
 }  // namespace
 
-PricedTimer::PricedTimer(const StepPricer& pricer, std::vector<StageLayers> stages, const HostTimes& host)
-    : pricer_(pricer), stages_(std::move(stages)), host_(host), cells_(kCells), lines_(kCells * stages_.size()), seconds_(stages_.size()) {}
+double Speculation::tokens_per_step() const {
+  double sum = 1;
+  double all_accepted = 1;
+  for (std::int64_t i = 0; i < tokens; ++i) sum += all_accepted *= acceptance_ratio;
+  return sum;
+}
+
+PricedTimer::PricedTimer(const StepPricer& pricer, std::vector<StageLayers> stages, const HostTimes& host, const Speculation& speculation)
+    : pricer_(pricer), stages_(std::move(stages)), host_(host), speculation_(speculation), yield_(speculation.tokens_per_step()), cells_(kCells),
+      lines_(kCells * stages_.size()), seconds_(stages_.size()) {}
+
+// The decodes of a step with all their drafted tokens.
+BatchShape PricedTimer::verified(BatchShape shape) const {
+  const std::int64_t tokens = speculation_.tokens + 1;
+  shape.decode_sequences *= tokens;
+  shape.decode_context /= static_cast<double>(tokens);
+  return shape;
+}
+
+double PricedTimer::draft_seconds(const BatchShape& shape) const {
+  if (speculation_.tokens == 0 || shape.decode_sequences == 0) return 0;
+  const BatchShape decodes{.decode_sequences = shape.decode_sequences, .decode_context = shape.decode_context};
+  std::size_t kind = 0;
+  for (std::size_t k = 0; k < stages_.back().of_kind.size(); ++k) {
+    if (stages_.back().of_kind[k] > 0) kind = k;   // an MTP module is built like the last layers
+  }
+  const double pass = (pricer_.layer(static_cast<int>(kind), decodes) + pricer_.ends(false, decodes)).value() + host_.per_layer.value();
+  return pass * static_cast<double>(speculation_.tokens);
+}
+
+// Of a step of decodes only, for one token of each.
+double PricedTimer::decode_seconds(const StageLayers& stage, const BatchShape& shape) const {
+  double seconds = stage_seconds(stage, verified(shape));
+  if (stage.is_last) seconds += draft_seconds(shape);
+  return seconds / yield_;
+}
 
 // Steps with prompts are never shorter than their launches.
 double PricedTimer::stage_seconds(const StageLayers& stage, const BatchShape& shape) const {
@@ -63,9 +97,9 @@ void PricedTimer::fill(Cell& cell, TimeLine* lines) {
   BatchShape high = low;
   high.decode_context = static_cast<double>(cell.high);
   const std::int64_t positions = cell.sequences * (cell.high - cell.low);
-  cell.latency = {.base = SimTime(picoseconds(fixed_seconds(low))), .slope = 0};
+  cell.latency = {.base = SimTime(picoseconds(fixed_seconds(low) / yield_)), .slope = 0};
   for (std::size_t s = 0; s < stages_.size(); ++s) {
-    lines[s] = line_between(stage_seconds(stages_[s], low), stage_seconds(stages_[s], high), positions);
+    lines[s] = line_between(decode_seconds(stages_[s], low), decode_seconds(stages_[s], high), positions);
     cell.latency.base += lines[s].base;
     cell.latency.slope += lines[s].slope;
   }
@@ -84,7 +118,16 @@ DecodeTime PricedTimer::decode(std::int64_t sequences, std::int64_t context) {
 }
 
 void PricedTimer::add_price(const BatchShape& shape, double weight_ratio, double& fixed) {
-  for (std::size_t s = 0; s < stages_.size(); ++s) seconds_[s] += weight_ratio * stage_seconds(stages_[s], shape);
+  const bool drafts = speculation_.tokens > 0 && shape.decode_sequences > 0;
+  const BatchShape decodes{.decode_sequences = shape.decode_sequences, .decode_context = shape.decode_context};
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    double seconds = stage_seconds(stages_[s], drafts ? verified(shape) : shape);
+    if (drafts) {   // the step yields more than the one token that it stands for
+      const double own = decode_seconds(stages_[s], decodes);
+      seconds = std::max(own, seconds + (stages_[s].is_last ? draft_seconds(decodes) : 0) - (yield_ - 1) * own);
+    }
+    seconds_[s] += weight_ratio * seconds;
+  }
   fixed += weight_ratio * fixed_seconds(shape);
 }
 

@@ -60,14 +60,14 @@ FlagGroup recorded(FlagGroup group, RequestFlags& flags) {
   return group;
 }
 
-std::vector<FlagGroup> request_flags(RequestFlags& flags, bool pools) {
+std::vector<FlagGroup> request_flags(RequestFlags& flags, bool simulates) {
   std::vector<FlagGroup> groups = {machine_flags(flags), workload_flags(flags.workload)};
   std::vector<FlagGroup> layout = parallel_flags(flags.parallel);
   layout.back().flags.push_back(text_flag("--expert-load", "LOAD", "uniform, zipf:A, or a JSON file of counts (uniform)", flags.expert_load));
   std::move(layout.begin(), layout.end(), std::back_inserter(groups));
   groups.push_back(engine_flags(flags.engine));
   for (FlagGroup& group : groups) group = recorded(std::move(group), flags);
-  groups.push_back(unsupported_flags(pools));
+  groups.push_back(unsupported_flags(simulates));
   return groups;
 }
 

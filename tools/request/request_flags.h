@@ -62,8 +62,9 @@ struct RequestFlags {
   std::vector<GivenFlag> given;
 };
 
-// Of every command that asks; `flags` must outlive them. `pools`: prefill and decode pools are the command's own flags.
-[[nodiscard]] std::vector<FlagGroup> request_flags(RequestFlags& flags, bool pools = false);
+// Of every command that asks; `flags` must outlive them. `simulates`: pools and speculation are the
+// command's own flags.
+[[nodiscard]] std::vector<FlagGroup> request_flags(RequestFlags& flags, bool simulates = false);
 [[nodiscard]] FlagGroup step_flags(RequestFlags& flags);
 [[nodiscard]] FlagGroup search_flags(RequestFlags& flags);
 // `group`, whose flags also note their text as given.

@@ -8,12 +8,12 @@ namespace {
 struct Row {
   const char* name;
   const char* instead;  // what can be said today
-  bool pool = false;
+  bool simulated = false;  // `simulate` knows it
 };
 constexpr Row kRows[] = {
     {"--capacity-factor", "experts that drop no token"},
-    {"--speculative-tokens", "one token per sequence and step"},
-    {"--acceptance", "one token per sequence and step"},
+    {"--speculative-tokens", "one token per sequence and step", true},
+    {"--acceptance", "one token per sequence and step", true},
     {"--prefill-replicas", "one pool that serves both phases", true},
     {"--prefill-tp", "one pool that serves both phases", true},
     {"--prefill-pp", "one pool that serves both phases", true},
@@ -30,10 +30,10 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-FlagGroup unsupported_flags(bool pools) {
+FlagGroup unsupported_flags(bool simulates) {
   FlagGroup group{"", {}};  // without a title a group is left out of --help
   for (const Row& row : kRows) {
-    if (pools && row.pool) continue;
+    if (simulates && row.simulated) continue;
     group.flags.push_back({row.name, "V", "not supported yet", [&row](const std::string&) {
                              throw InputError(row.name, "is not supported yet", row.instead);
                            }});

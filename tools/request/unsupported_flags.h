@@ -7,7 +7,7 @@
 
 namespace shardplan {
 
-// `pools`: without those of prefill and decode pools, which the command knows.
-[[nodiscard]] FlagGroup unsupported_flags(bool pools);
+// `simulates`: without those of mechanisms that `simulate` has.
+[[nodiscard]] FlagGroup unsupported_flags(bool simulates);
 
 }  // namespace shardplan
