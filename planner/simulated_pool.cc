@@ -25,6 +25,24 @@ std::int64_t blocks_of(const Ledger& ledger, std::int64_t groups) {
   return ceil_div(std::min(ledger.group_capacity_tokens, ledger.kv_capacity_tokens / groups), ledger.block_tokens);
 }
 
+// Part of a step of prompts that an attention group does for its own requests: everything outside the FFN, which all
+// groups share. Between the names that a layer's FFN branch begins and ends with.
+double own_part(const StepPricer& pricer, const std::vector<StageLayers>& stages, const BatchShape& shape) {
+  const StepBreakdown step = pricer.breakdown(stages, shape);
+  double own = 0;
+  double all = 0;
+  bool inside = false;
+  for (const OpRow& op : step.ops) {
+    if (op.name == "ffn_in") inside = true;
+    if (op.name == "attention_in" || op.name == "head_in") inside = false;
+    const double seconds = op.time.value() * static_cast<double>(op.count);
+    all += seconds;
+    if (!inside) own += seconds;
+  }
+  for (const CollectiveRow& row : step.collectives) all += row.time.value() * static_cast<double>(row.count);
+  return all > 0 ? std::min(1.0, own / all) : 1;
+}
+
 }  // namespace
 
 std::string scheduler_of_engine(const PlanRequest& request) {
@@ -56,6 +74,10 @@ SimulatedPool::SimulatedPool(const PlanRequest& request, const ParallelConfig& c
   instance.async_scheduling = scheduling.async_scheduling;
   instance.prefix_caching = scheduling.prefix_caching;
   instance.skip_ahead = scheduling.skip_ahead;
+  if (config.dpa > 1 && ledger.fits) {
+    const std::int64_t tokens = std::min(instance.limits.max_batched_tokens, std::max<std::int64_t>(1, request.workload.isl));
+    instance.busiest_ratio = own_part(deployment_.pricer(), deployment_.stages(), {.prefill_sequences = config.dpa, .prefill_tokens = tokens});
+  }
   settings_.replicas = config.replicas;
   settings_.timer = &timer_;
   settings_.router = routing.router;
