@@ -1,31 +1,22 @@
-// Ranks as threads of one process, and mailboxes between them.
+// Ranks at work: one thread each, sending and receiving through a transport, every byte counted.
 //
 // Messages are raw buffers without indices; a receiver knows what they hold from the graph alone, so that a swapped or
 // short buffer cannot pass. Every element that leaves a rank is counted with the bytes its tensor declares. The first
-// error poisons all mailboxes, so that nobody waits for a rank that is gone; a rank that waits longer than the timeout
+// error ends all ranks, so that nobody waits for a rank that is gone; a rank that waits longer than the timeout
 // fails with its name and what it was doing. Between two ranks messages arrive in the order they were sent.
 #pragma once
 
-#include <chrono>
-#include <condition_variable>
-#include <cstdint>
-#include <deque>
-#include <exception>
+#include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "calibrate/tamper.h"
+#include "calibrate/storage.h"
+#include "calibrate/transport.h"
 
 namespace shardplan {
-
-struct Message {
-  std::vector<float> values;
-  std::vector<std::int64_t> ids;  // of dispatch and combine only; costs nothing, as engines send counts apart
-};
 
 struct Sent {
   std::int64_t elements = 0;
@@ -43,10 +34,12 @@ class Endpoint {
 
   [[nodiscard]] int rank() const { return rank_; }
   // Names what follows, in counters and errors.
-  void begin(const Operation& operation) { operation_ = operation; }
+  void begin(const Operation& operation);
   // `elements` are what the bytes are declared of (a padded part counts whole).
   void send(int to, Message message, std::int64_t elements, double bytes_per_element, Payload payload = Payload::kValues);
   [[nodiscard]] Message receive(int from);
+  // Returns when every rank of the run is here; costs no counted bytes.
+  void barrier();
   [[nodiscard]] const Traffic& traffic() const { return traffic_; }
   [[nodiscard]] std::string text() const;  // "rank 3 in all_gather (step 0, node 5)"
 
@@ -60,33 +53,28 @@ class Endpoint {
 struct CommunicatorOptions {
   std::chrono::milliseconds timeout{10000};
   Tamper* tamper = nullptr;
+  std::shared_ptr<Transport> transport;   // nullptr: threads of this process
 };
 
 class Communicator {
  public:
+  // InternalError when the transport has fewer ranks.
   explicit Communicator(int ranks, CommunicatorOptions options = {});
 
-  // Runs `body` on every rank at once and returns each rank's traffic. Throws the first error, with the rank's name.
+  // Runs `body` on every rank that is this process's, at once, and returns each rank's traffic, also of ranks elsewhere.
+  // Throws the first error, with the rank's name, on every process.
   std::vector<Traffic> run(const std::function<void(Endpoint&)>& body);
+
+  [[nodiscard]] Transport& transport() { return *options_.transport; }
+  [[nodiscard]] int ranks() const { return ranks_; }
 
  private:
   friend class Endpoint;
-  struct Mailbox {
-    std::mutex mutex;
-    std::condition_variable arrived;
-    std::map<int, std::deque<Message>> from;
-  };
-
-  void post(int from, int to, Message message);
-  Message take(int from, int to);
-  void fail(const std::string& message);
-  [[nodiscard]] bool poisoned();
+  void run_rank(Endpoint& endpoint, const std::function<void(Endpoint&)>& body);
+  [[nodiscard]] std::vector<Traffic> gathered(const std::vector<Endpoint>& endpoints);
 
   int ranks_;
   CommunicatorOptions options_;
-  std::vector<Mailbox> mailboxes_;
-  std::mutex failure_mutex_;
-  std::string failure_;
 };
 
 }  // namespace shardplan

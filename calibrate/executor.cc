@@ -1,113 +1,127 @@
 #include "calibrate/executor.h"
 
-#include <memory>
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/errors.h"
+#include "calibrate/byte_stream.h"
 #include "calibrate/graph_plan.h"
-#include "calibrate/nodes/node_table.h"
+#include "calibrate/rank_runner.h"
+#include "calibrate/run_exchange.h"
+#include "costmodel/traffic.h"
 
 namespace shardplan {
+
+// Plans of a program's graphs for one batch, stages in order.
+struct Executor::Prepared {
+  std::vector<std::unique_ptr<GraphPlan>> plans;
+  std::vector<std::int64_t> layers;   // of each plan
+  std::vector<int> first_plan;        // of each stage, and one behind the last
+
+  // Runs one rank's stage: calls done(plan index, values) after each graph.
+  template <class Done>
+  void walk(RankRunner& runner, int stage, Done done) const {
+    const auto s = static_cast<std::size_t>(stage);
+    for (int i = first_plan[s]; i < first_plan[s + 1]; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      done(at, runner.run(*plans[at], layers[at], i));
+    }
+    if (s + 2 < first_plan.size()) runner.pass_on();
+  }
+};
+
 namespace {
 
-// Runs one rank's share of a program.
-class RankRunner {
- public:
-  RankRunner(Endpoint& endpoint, CacheStore& cache, const TensorSource& source, bool invent_prefix, int ranks)
-      : endpoint_(endpoint), cache_(cache), source_(source), invent_prefix_(invent_prefix), ranks_(ranks),
-        stage_(endpoint.rank() / ranks), rank_(endpoint.rank() % ranks) {}
+using Clock = std::chrono::steady_clock;
 
-  std::vector<LocalArray> run(const GraphPlan& plan, std::int64_t layer, int step) {
-    RankState state{plan, source_, endpoint_, cache_, layer, rank_, stage_ * ranks_, invent_prefix_, {}};
-    state.values.resize(plan.graph.values.size());
-    if (plan.graph.residual_in >= 0) take_residual(state, step);
-    for (std::size_t i = 0; i < plan.graph.nodes.size(); ++i) {
-      const Node& node = plan.graph.nodes[i];
-      const bool computes = node.kind == NodeKind::kCompute;
-      endpoint_.begin({step, static_cast<int>(i), computes ? plan.graph.op_of(node).name : node_kind_name(node.kind)});
-      node_function(node.kind)(state, node);
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Weights of every graph of a stage as they lie on a rank, and the rows of its caches.
+HeldBytes stored_bytes(const std::vector<const GraphPlan*>& plans, int rank, const CacheStore& cache) {
+  HeldBytes held;
+  std::map<std::string, double> cache_bytes;   // per element
+  for (const GraphPlan* plan : plans) {
+    for (std::size_t v = 0; v < plan->graph.values.size(); ++v) {
+      const auto id = static_cast<ValueId>(v);
+      const Tensor& tensor = plan->graph.tensor_of(id);
+      const double elements = static_cast<double>(element_count(plan->layouts.at(id, rank)));
+      if (tensor.lifetime == Lifetime::kWeight) held.weights += elements * tensor.format->bytes_per_element();
+      if (tensor.lifetime == Lifetime::kCache) cache_bytes[tensor.name] = element_bytes(tensor);
     }
-    if (plan.graph.residual_out >= 0) {
-      residual_ = state.value(plan.graph.residual_out);
-      residual_value_ = plan.graph.residual_out;
-      last_ = &plan;
-      last_step_ = step;
-    }
-    return std::move(state.values);
   }
-
-  // To the same rank of the next stage, padded to the largest part.
-  void pass_on() {
-    ensure(last_ != nullptr, "a stage without a residual stream has nothing to send");
-    endpoint_.begin({last_step_, -1, "send"});
-    const std::int64_t part = last_->layouts.largest(residual_value_);
-    std::vector<float> padded = residual_.values;
-    padded.resize(static_cast<std::size_t>(part), 0.0F);
-    endpoint_.send(endpoint_.rank() + ranks_, {std::move(padded), {}}, part, last_->graph.tensor_of(residual_value_).format->bytes_per_element());
-  }
-
- private:
-  void take_residual(RankState& state, int step) {
-    const ValueId id = state.graph().residual_in;
-    LocalArray x = state.shaped(id);
-    if (last_ != nullptr) {
-      if (residual_.dims != x.dims) throw InternalError("the residual stream is placed differently in two graphs");
-      x = residual_;
-    } else if (stage_ > 0) {
-      endpoint_.begin({step, -1, "receive"});
-      x.values = endpoint_.receive(endpoint_.rank() - ranks_).values;
-      ensure(static_cast<std::int64_t>(x.values.size()) >= x.elements(), "a message of another size than the graph says");
-      x.values.resize(static_cast<std::size_t>(x.elements()));
-    } else {
-      x = source_.cut(state.graph().logical, state.graph().value(id).tensor, state.layer, x.dims);
-    }
-    state.set(id, std::move(x));
-  }
-
-  Endpoint& endpoint_;
-  CacheStore& cache_;
-  const TensorSource& source_;
-  bool invent_prefix_;
-  int ranks_;
-  int stage_;
-  int rank_;
-  LocalArray residual_;
-  ValueId residual_value_ = -1;
-  int last_step_ = -1;
-  const GraphPlan* last_ = nullptr;   // graph that `residual_` came from
-};
+  for (const auto& [name, elements] : cache.elements()) held.cache += static_cast<double>(elements) * cache_bytes[name.tensor];
+  return held;
+}
 
 }  // namespace
 
 Executor::Executor(int stages, int ranks_per_stage, ExecutorOptions options)
-    : stages_(stages), ranks_(ranks_per_stage), options_(options), source_(options.seed), caches_(static_cast<std::size_t>(stages * ranks_per_stage)) {}
+    : stages_(stages), ranks_(ranks_per_stage), options_(std::move(options)), source_(options_.seed),
+      caches_(static_cast<std::size_t>(stages * ranks_per_stage)), weights_(caches_.size()) {
+  if (options_.kernels == nullptr) options_.kernels = &host_kernels();
+}
+
+Executor::Prepared Executor::prepare(const Program& program, const RaggedBatch& batch) const {
+  ensure(static_cast<int>(program.stages.size()) == stages_, "a program has the executor's stages");
+  Prepared prepared;
+  for (const auto& stage : program.stages) {
+    prepared.first_plan.push_back(static_cast<int>(prepared.plans.size()));
+    for (const StageGraph& g : stage) {
+      ensure(g.graph->mesh.ranks() == ranks_, "a graph's mesh has the executor's ranks");
+      prepared.plans.push_back(std::make_unique<GraphPlan>(*g.graph, batch));
+      prepared.layers.push_back(g.layer);
+    }
+  }
+  prepared.first_plan.push_back(static_cast<int>(prepared.plans.size()));
+  return prepared;
+}
 
 RunResult Executor::run(const Program& program, const RaggedBatch& batch) {
-  ensure(static_cast<int>(program.stages.size()) == stages_, "a program has the executor's stages");
+  const Prepared prepared = prepare(program, batch);
   RunResult result;
-  std::vector<std::unique_ptr<GraphPlan>> plans;
-  std::vector<int> first_step;
   for (int stage = 0; stage < stages_; ++stage) {
-    first_step.push_back(static_cast<int>(plans.size()));
-    for (const StageGraph& g : program.stages[static_cast<std::size_t>(stage)]) {
-      ensure(g.graph->mesh.ranks() == ranks_, "a graph's mesh has the executor's ranks");
-      plans.push_back(std::make_unique<GraphPlan>(*g.graph, batch));
-      result.graphs.push_back({g.graph, stage, std::vector<std::vector<LocalArray>>(static_cast<std::size_t>(ranks_))});
+    for (int i = prepared.first_plan[static_cast<std::size_t>(stage)]; i < prepared.first_plan[static_cast<std::size_t>(stage) + 1]; ++i) {
+      result.graphs.push_back({&prepared.plans[static_cast<std::size_t>(i)]->graph, stage, std::vector<std::vector<LocalArray>>(static_cast<std::size_t>(ranks_))});
     }
   }
   Communicator communicator(stages_ * ranks_, options_.communicator);
   result.traffic = communicator.run([&](Endpoint& endpoint) {
-    const int stage = endpoint.rank() / ranks_;
-    RankRunner runner(endpoint, caches_[static_cast<std::size_t>(endpoint.rank())], source_, options_.invent_prefix, ranks_);
-    int step = first_step[static_cast<std::size_t>(stage)];
-    for (const StageGraph& g : program.stages[static_cast<std::size_t>(stage)]) {
-      const auto at = static_cast<std::size_t>(step);
-      result.graphs[at].values[static_cast<std::size_t>(endpoint.rank() % ranks_)] = runner.run(*plans[at], g.layer, step);
-      ++step;
-    }
-    if (stage + 1 < stages_) runner.pass_on();
+    const auto at = static_cast<std::size_t>(endpoint.rank());
+    const RankContext context{source_, *options_.kernels, caches_[at], weights_[at], options_.storage, options_.record.get(), options_.follow.get()};
+    RankRunner runner(endpoint, context, {.ranks = ranks_, .invent_prefix = options_.invent_prefix});
+    prepared.walk(runner, endpoint.rank() / ranks_, [&](std::size_t plan, std::vector<LocalArray> values) {
+      result.graphs[plan].values[static_cast<std::size_t>(endpoint.rank() % ranks_)] = std::move(values);
+    });
   });
+  exchange_values(communicator.transport(), options_.communicator.timeout, result);
   return result;
+}
+
+TimedRun Executor::run_timed(const Program& program, const RaggedBatch& batch, int repeats) {
+  const Prepared prepared = prepare(program, batch);
+  Communicator communicator(stages_ * ranks_, options_.communicator);
+  std::vector<std::vector<double>> seconds(caches_.size());
+  std::vector<HeldBytes> held(caches_.size());
+  communicator.run([&](Endpoint& endpoint) {
+    const auto at = static_cast<std::size_t>(endpoint.rank());
+    const int stage = endpoint.rank() / ranks_;
+    const RankContext context{source_, *options_.kernels, caches_[at], weights_[at], options_.storage, options_.record.get(), options_.follow.get()};
+    for (int i = 0; i < repeats; ++i) {
+      RankRunner runner(endpoint, context, {.ranks = ranks_, .invent_prefix = options_.invent_prefix, .drop_dead = true});
+      endpoint.barrier();
+      const auto start = Clock::now();
+      prepared.walk(runner, stage, [](std::size_t, const std::vector<LocalArray>&) {});
+      seconds[at].push_back(seconds_since(start));
+      held[at].absorb(runner.held());
+    }
+    std::vector<const GraphPlan*> plans;
+    for (int i = prepared.first_plan[static_cast<std::size_t>(stage)]; i < prepared.first_plan[static_cast<std::size_t>(stage) + 1]; ++i) {
+      plans.push_back(prepared.plans[static_cast<std::size_t>(i)].get());
+    }
+    held[at].absorb(stored_bytes(plans, endpoint.rank() % ranks_, caches_[at]));
+  });
+  return slowest_of(communicator.transport(), options_.communicator.timeout, seconds, held);
 }
 
 }  // namespace shardplan

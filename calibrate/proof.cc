@@ -8,7 +8,7 @@ namespace shardplan {
 namespace {
 
 ExecutorOptions executor_options(const ProofOptions& options, Tamper* tamper) {
-  ExecutorOptions result{.seed = options.seed, .invent_prefix = options.invent_prefix, .communicator = {}};
+  ExecutorOptions result{.seed = options.seed, .invent_prefix = options.invent_prefix};
   result.communicator.tamper = tamper;
   return result;
 }

@@ -5,6 +5,7 @@ find_package(CLI11 REQUIRED)
 find_package(Threads REQUIRED)
 find_package(Boost 1.74 REQUIRED)        # headers only: Boost.Graph
 find_package(TBB REQUIRED)
+find_package(Eigen3 REQUIRED NO_MODULE)   # products of the host backend, fits
 if(SHARDPLAN_TESTS)
   find_package(Catch2 REQUIRED)
 endif()

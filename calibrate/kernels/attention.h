@@ -20,18 +20,27 @@ struct AttentionTask {
   const LocalArray* selection = nullptr;   // [tokens, selected]: the only positions each token sees; -1 fills the row
 };
 
-class OnlineAttention {
+// Attention that is given its keys block by block.
+class BlockAttention {
+ public:
+  virtual ~BlockAttention() = default;
+  // Keys and values [tokens or positions, (heads or kv_heads), dim]; with op.shared_kv V is k's first columns.
+  // InternalError: "query head without its KV head".
+  virtual void add(const LocalArray& k, const LocalArray& v) = 0;
+  // One more logit per local query head.
+  virtual void add_sinks(const std::vector<float>& logits) = 0;
+  // O, and LSE where `out` carries it.
+  virtual void finish(LocalArray& out) const = 0;
+};
+
+class OnlineAttention : public BlockAttention {
  public:
   // Rows are those of `out` ([tokens, heads, v_dim]); `q` holds at least these.
   OnlineAttention(const AttentionTask& task, const LocalArray& q, const LocalArray& out);
 
-  // Keys and values [tokens or positions, (heads or kv_heads), dim]; with op.shared_kv V is k's first columns.
-  // InternalError: "query head without its KV head".
-  void add(const LocalArray& k, const LocalArray& v);
-  // One more logit per local query head.
-  void add_sinks(const std::vector<float>& logits);
-  // O, and LSE where `out` carries it.
-  void finish(LocalArray& out) const;
+  void add(const LocalArray& k, const LocalArray& v) override;
+  void add_sinks(const std::vector<float>& logits) override;
+  void finish(LocalArray& out) const override;
 
  private:
   struct Row {

@@ -2,19 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/errors.h"
 #include "calibrate/kernels/elementwise.h"
+#include "calibrate/kernels/product.h"
 
 namespace shardplan {
 namespace {
-
-float dot(const float* a, const float* b, std::int64_t count) {
-  float sum = 0.0F;
-  for (std::int64_t i = 0; i < count; ++i) sum += a[i] * b[i];
-  return sum;
-}
 
 std::vector<float> softmax(std::vector<float> logits) {
   const float most = *std::max_element(logits.begin(), logits.end());
@@ -24,10 +18,7 @@ std::vector<float> softmax(std::vector<float> logits) {
   return logits;
 }
 
-void pick(const std::vector<float>& share, const ExpertsOp& op, float* entries) {
-  std::vector<std::size_t> order(share.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return share[a] > share[b]; });
+void fill(const std::vector<float>& share, const std::vector<std::int64_t>& order, const ExpertsOp& op, float* entries) {
   float sum = 0.0F;
   for (std::int64_t j = 0; j < op.per_token; ++j) sum += share[order[j]];
   for (std::int64_t j = 0; j < op.per_token; ++j) {
@@ -45,26 +36,28 @@ void add_expert(const float* x, std::int64_t expert, float weight, const std::ve
   const std::int64_t hidden = up.columns();
   std::vector<float> middle(static_cast<std::size_t>(ffn));
   for (std::int64_t f = 0; f < ffn; ++f) {
-    const float u = dot(x, up.values.data() + (expert * ffn + f) * hidden, hidden);
-    const float open = gated ? dot(x, weights[0]->values.data() + (expert * ffn + f) * hidden, hidden) : u;
+    const float u = dot_product(x, up.values.data() + (expert * ffn + f) * hidden, hidden);
+    const float open = gated ? dot_product(x, weights[0]->values.data() + (expert * ffn + f) * hidden, hidden) : u;
     middle[f] = apply(op.function, open) * (gated ? u : 1.0F);
   }
   for (std::int64_t h = 0; h < hidden; ++h) {
-    y[h] += weight * dot(middle.data(), down.values.data() + (expert * hidden + h) * ffn, ffn);
+    y[h] += weight * dot_product(middle.data(), down.values.data() + (expert * hidden + h) * ffn, ffn);
   }
 }
 
 }  // namespace
 
-void route(const LocalArray& x, const LocalArray& w_router, const ExpertsOp& op, LocalArray& routing) {
+void route(const LocalArray& x, const LocalArray& w_router, const ExpertsOp& op, const Chooser& chooser, LocalArray& routing) {
   ensure(w_router.rows() == op.experts && w_router.columns() == x.columns(), "router needs all experts and all of x");
   const auto rows = offsets_of(x.dims, {routing.dims.front()}, "x of router");
+  const auto& tokens = routing.dims.front().ids;
   for (std::size_t t = 0; t < rows.size(); ++t) {
     std::vector<float> logits(static_cast<std::size_t>(op.experts));
     for (std::int64_t e = 0; e < op.experts; ++e) {
-      logits[e] = dot(x.values.data() + rows[t], w_router.values.data() + e * x.columns(), x.columns());
+      logits[e] = dot_product(x.values.data() + rows[t], w_router.values.data() + e * x.columns(), x.columns());
     }
-    pick(softmax(std::move(logits)), op, routing.values.data() + static_cast<std::int64_t>(t) * op.per_token * kRoutingWidth);
+    const auto chosen = chooser.choose(tokens[t], logits.data(), op.experts, op.per_token);
+    fill(softmax(std::move(logits)), chosen, op, routing.values.data() + static_cast<std::int64_t>(t) * op.per_token * kRoutingWidth);
   }
 }
 

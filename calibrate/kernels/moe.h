@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "calibrate/kernels/chooser.h"
 #include "calibrate/local_array.h"
 #include "costmodel/logical_graph.h"
 
@@ -14,7 +15,7 @@ namespace shardplan {
 
 inline constexpr int kRoutingWidth = 2;
 
-void route(const LocalArray& x, const LocalArray& w_router, const ExpertsOp& op, LocalArray& routing);
+void route(const LocalArray& x, const LocalArray& w_router, const ExpertsOp& op, const Chooser& chooser, LocalArray& routing);
 
 // `weights`: (gate,) up [experts, ffn, hidden], down [experts, hidden, ffn].
 void experts(const LocalArray& x, const LocalArray& routing, const std::vector<const LocalArray*>& weights, const ExpertsOp& op,

@@ -17,13 +17,14 @@ void embed(const LocalArray& token_ids, const LocalArray& table, LocalArray& out
   }
 }
 
-void sample(const LocalArray& logits, LocalArray& token_ids) {
+void sample(const LocalArray& logits, const Chooser& chooser, LocalArray& token_ids) {
   const auto rows = offsets_of(logits.dims, token_ids.dims, "logits");
   const auto& vocab = logits.ids(Dim::kVocab);
+  const auto& tokens = token_ids.dims.front().ids;
   for (std::size_t t = 0; t < rows.size(); ++t) {
     const float* first = logits.values.data() + rows[t];
-    const float* best = std::max_element(first, first + logits.columns());
-    token_ids.values[t] = static_cast<float>(vocab[best - first]);
+    const std::int64_t best = chooser.choose(tokens[t], first, logits.columns(), 1).front();
+    token_ids.values[t] = static_cast<float>(vocab[best]);
   }
 }
 

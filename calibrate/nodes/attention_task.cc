@@ -24,11 +24,11 @@ AttentionTask attention_task(const RankState& state, const Node& node) {
   return {op, q.extent(Dim::kHeads), k.has(Dim::kKvHeads) ? k.extent(Dim::kKvHeads) : 0, selection};
 }
 
-void add_sinks(const RankState& state, const Node& node, const LocalArray& out, OnlineAttention& attention) {
+void add_sinks(const RankState& state, const Node& node, const LocalArray& out, BlockAttention& attention) {
   if (!state.graph().op_of(node).attention.sinks) return;
   if (!is_first(state, state.graph().value(node.outputs[0]).placement.lse)) return;
   std::vector<float> logits;
-  for (const std::int64_t head : out.ids(Dim::kHeads)) logits.push_back(static_cast<float>(state.source.sink(state.layer, head)));
+  for (const std::int64_t head : out.ids(Dim::kHeads)) logits.push_back(static_cast<float>(state.context.source.sink(state.layer, head)));
   attention.add_sinks(logits);
 }
 

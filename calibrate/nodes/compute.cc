@@ -2,12 +2,10 @@
 #include <array>
 
 #include "base/errors.h"
+#include "calibrate/kernels/chooser.h"
 #include "calibrate/kernels/elementwise.h"
 #include "calibrate/kernels/index.h"
-#include "calibrate/kernels/matmul.h"
 #include "calibrate/kernels/moe.h"
-#include "calibrate/kernels/norm.h"
-#include "calibrate/kernels/rotary.h"
 #include "calibrate/kernels/scan.h"
 #include "calibrate/kernels/vocabulary.h"
 #include "calibrate/nodes/attention_task.h"
@@ -19,9 +17,13 @@ namespace {
 
 // Weights and step inputs that no node computes come from the source.
 const LocalArray& operand(RankState& state, ValueId id) {
-  if (!state.value(id).dims.empty()) return state.value(id);
+  if (!state.value(id).dims.empty()) return state.gathered(id);
   const TensorId tensor = state.graph().value(id).tensor;
-  state.set(id, state.source.cut(state.graph().logical, tensor, state.layer, state.plan.layouts.at(id, state.rank)));
+  if (state.graph().logical.tensor(tensor).lifetime == Lifetime::kWeight) {
+    return state.context.weights.get(state.context.source, state.graph().logical, tensor, state.layer, state.plan.layouts.at(id, state.rank),
+                                     state.context.storage);
+  }
+  state.set(id, state.context.source.cut(state.graph().logical, tensor, state.layer, state.plan.layouts.at(id, state.rank)));
   return state.value(id);
 }
 
@@ -29,8 +31,6 @@ std::int64_t carry_of(const RankState& state, const Node& node, std::size_t inde
   const auto& carry = state.graph().op_of(node).carry;
   return index < carry.size() ? carry[index] : 0;
 }
-
-CacheName cache_name(const RankState& state, ValueId cache) { return {state.layer, state.graph().tensor_of(cache).name}; }
 
 bool is_of_this_step(const RankState& state, std::int64_t id) {
   for (const RequestSlice& slice : state.plan.batch.requests) {
@@ -44,17 +44,17 @@ void invent_rows(RankState& state, ValueId cache, const LocalDims& dims) {
   if (!state.invent_prefix) return;
   LocalDims missing = dims;
   std::erase_if(missing.front().ids, [&](std::int64_t id) {
-    return is_of_this_step(state, id) || state.cache.has(cache_name(state, cache), id);
+    return is_of_this_step(state, id) || state.context.cache.has(state.cache_name(cache), id);
   });
   const TensorId tensor = state.graph().value(cache).tensor;
-  state.cache.put(cache_name(state, cache), state.source.cut(state.graph().logical, tensor, state.layer, missing));
+  state.context.cache.put(state.cache_name(cache), state.context.source.cut(state.graph().logical, tensor, state.layer, missing));
 }
 
 void compute_embed(RankState& state, const Node& node) {
   const std::int64_t vocab = state.graph().tensor_of(node.weights[0]).extent(Dim::kVocab);
   const auto& dims = state.plan.layouts.at(node.inputs[0], state.rank);
   const LocalArray& held = state.value(node.inputs[0]);
-  const LocalArray ids = held.dims.empty() ? state.source.token_ids(dims, vocab) : held;
+  const LocalArray ids = held.dims.empty() ? state.context.source.token_ids(dims, vocab) : held;
   LocalArray out = state.shaped(node.outputs[0]);
   embed(ids, operand(state, node.weights[0]), out);
   state.set(node.outputs[0], std::move(out));
@@ -62,14 +62,14 @@ void compute_embed(RankState& state, const Node& node) {
 
 void compute_norm(RankState& state, const Node& node) {
   LocalArray out = state.shaped(node.outputs[0]);
-  rms_norm(operand(state, node.inputs[0]), operand(state, node.weights[0]), carry_of(state, node, 0), out);
+  state.context.kernels.rms_norm(operand(state, node.inputs[0]), operand(state, node.weights[0]), carry_of(state, node, 0), out);
   state.set(node.outputs[0], std::move(out));
 }
 
 void compute_matmul(RankState& state, const Node& node) {
   for (std::size_t i = 0; i < node.weights.size(); ++i) {
     LocalArray out = state.shaped(node.outputs[i]);
-    matmul(operand(state, node.inputs[0]), operand(state, node.weights[i]), carry_of(state, node, i), out);
+    state.context.kernels.matmul(operand(state, node.inputs[0]), operand(state, node.weights[i]), carry_of(state, node, i), out);
     state.set(node.outputs[i], std::move(out));
   }
 }
@@ -77,53 +77,54 @@ void compute_matmul(RankState& state, const Node& node) {
 void compute_rotary(RankState& state, const Node& node) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     LocalArray out = state.shaped(node.outputs[i]);
-    rotary(operand(state, node.inputs[i]), state.graph().op_of(node).rotary_columns, out);
+    state.context.kernels.rotary(operand(state, node.inputs[i]), state.graph().op_of(node).rotary_columns, out);
     state.set(node.outputs[i], std::move(out));
   }
 }
 
-// Rows of this step that the cache keeps here, cut from the fresh value; then the whole local cache as a value.
+// Rows of this step that the cache keeps here, cut from the fresh value. The whole local cache is gathered when it is read.
 void compute_append(RankState& state, const Node& node) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const LocalArray& fresh = operand(state, node.inputs[i]);
-    LocalArray cache = state.shaped(node.outputs[i]);
-    LocalDims kept = cache.dims;
-    LocalDims old = cache.dims;
-    const auto is_new = index_map(cache.dims.front().ids, fresh.dims.front().ids);
+    const LocalDims& all = state.plan.layouts.at(node.outputs[i], state.rank);
+    LocalDims kept = all;
+    LocalDims old = all;
+    const auto is_new = index_map(all.front().ids, fresh.dims.front().ids);
     kept.front().ids.clear();
     old.front().ids.clear();
     for (std::size_t row = 0; row < is_new.size(); ++row) {
-      (is_new[row] >= 0 ? kept : old).front().ids.push_back(cache.dims.front().ids[row]);
+      (is_new[row] >= 0 ? kept : old).front().ids.push_back(all.front().ids[row]);
     }
     LocalDims source = kept;
     source.front().dim = Dim::kTokens;
     LocalArray rows(source);
     select(fresh, rows);
     rows.dims = kept;
-    state.cache.put(cache_name(state, node.outputs[i]), rows);
+    state.context.cache.put(state.cache_name(node.outputs[i]), rows);
     invent_rows(state, node.outputs[i], old);
-    state.cache.get(cache_name(state, node.outputs[i]), cache);
-    state.set(node.outputs[i], std::move(cache));
+    LocalArray unread;
+    unread.dims = all;
+    state.set(node.outputs[i], std::move(unread));
   }
 }
 
 void compute_prefix(RankState& state, const Node& node) {
   LocalArray out = state.shaped(node.outputs[0]);
   invent_rows(state, node.inputs[0], out.dims);
-  state.cache.get(cache_name(state, node.inputs[0]), out);
+  state.context.cache.get(state.cache_name(node.inputs[0]), out);
   state.set(node.outputs[0], std::move(out));
 }
 
 void compute_attention(RankState& state, const Node& node) {
   LocalArray out = state.shaped(node.outputs[0]);
-  OnlineAttention attention(attention_task(state, node), operand(state, node.inputs[0]), out);
-  add_sinks(state, node, out, attention);
+  const auto attention = state.context.kernels.attention(attention_task(state, node), operand(state, node.inputs[0]), out);
+  add_sinks(state, node, out, *attention);
   const bool shared = state.graph().op_of(node).attention.shared_kv;
   const std::size_t keys = node.inputs.size() - (state.graph().op_of(node).attention.selects ? 1 : 0);
   for (std::size_t i = 1; i < keys; i += shared ? 1 : 2) {
-    attention.add(operand(state, node.inputs[i]), operand(state, node.inputs[shared ? i : i + 1]));
+    attention->add(operand(state, node.inputs[i]), operand(state, node.inputs[shared ? i : i + 1]));
   }
-  attention.finish(out);
+  attention->finish(out);
   state.set(node.outputs[0], std::move(out));
 }
 
@@ -137,19 +138,28 @@ void compute_index(RankState& state, const Node& node) {
   state.set(node.outputs[0], std::move(out));
 }
 
+// Choices of an op for each token, kept and followed as the run asks. Two runs that round may differ in a value by their
+// tolerance, so in a difference of two values by twice that.
+Chooser chooser(const RankState& state, const Node& node) {
+  const LogicalOp& op = state.graph().op_of(node);
+  const std::int64_t stores = state.stores_before + static_cast<std::int64_t>(&node - state.graph().nodes.data());
+  return {.layer = state.layer, .op = op.name, .record = state.context.record, .follow = state.context.follow,
+          .slack_ratio = 2 * tolerance(state.context.storage, stores)};
+}
+
 // Rows of requests that begin with this step are zero; others were stored by an earlier step, or are made up.
 LocalArray state_before(RankState& state, ValueId id) {
   LocalArray before = state.shaped(id);
   LocalDims known = before.dims;
   std::erase_if(known.front().ids, [&](std::int64_t request) { return is_of_this_step(state, request); });
-  const CacheName name = cache_name(state, id);
+  const CacheName name = state.cache_name(id);
   if (state.invent_prefix) {
     LocalDims missing = known;
-    std::erase_if(missing.front().ids, [&](std::int64_t request) { return state.cache.has(name, request); });
-    state.cache.put(name, state.source.cut(state.graph().logical, state.graph().value(id).tensor, state.layer, missing));
+    std::erase_if(missing.front().ids, [&](std::int64_t request) { return state.context.cache.has(name, request); });
+    state.context.cache.put(name, state.context.source.cut(state.graph().logical, state.graph().value(id).tensor, state.layer, missing));
   }
   LocalArray stored(known);
-  state.cache.get(name, stored);
+  state.context.cache.get(name, stored);
   const auto to = offsets_of(before.dims, known, "state");
   for (std::size_t i = 0; i < to.size(); ++i) before.values[to[i]] = stored.values[i];
   return before;
@@ -167,7 +177,7 @@ void compute_scan(RankState& state, const Node& node) {
   state.set(node.outputs[0], std::move(y));
   LocalArray* const after[] = {&states.state, &states.conv_k, &states.conv_v};
   for (std::size_t i = 0; i < 3; ++i) {
-    state.cache.put(cache_name(state, node.outputs[i + 1]), *after[i]);
+    state.context.cache.put(state.cache_name(node.outputs[i + 1]), *after[i]);
     state.set(node.outputs[i + 1], std::move(*after[i]));
   }
 }
@@ -176,13 +186,14 @@ void compute_activate(RankState& state, const Node& node) {
   std::vector<const LocalArray*> inputs;
   for (const ValueId id : node.inputs) inputs.push_back(&operand(state, id));
   LocalArray out = state.shaped(node.outputs[0]);
-  activate(inputs, state.graph().op_of(node).function, out);
+  state.context.kernels.activate(inputs, state.graph().op_of(node).function, out);
   state.set(node.outputs[0], std::move(out));
 }
 
 void compute_route(RankState& state, const Node& node) {
   LocalArray out = state.shaped(node.outputs[0]);
-  route(operand(state, node.inputs[0]), operand(state, node.weights[0]), state.graph().op_of(node).experts, out);
+  const ExpertsOp& op = state.graph().op_of(node).experts;
+  route(operand(state, node.inputs[0]), operand(state, node.weights[0]), op, chooser(state, node), out);
   state.set(node.outputs[0], std::move(out));
 }
 
@@ -196,7 +207,7 @@ void compute_experts(RankState& state, const Node& node) {
     dims.front() = x.dims.front();
     out = LocalArray(std::move(dims));
   }
-  experts(x, operand(state, node.inputs[1]), weights, state.graph().op_of(node).experts, out);
+  state.context.kernels.experts(x, operand(state, node.inputs[1]), weights, state.graph().op_of(node).experts, out);
   state.set(node.outputs[0], std::move(out));
 }
 
@@ -220,7 +231,7 @@ void compute_join(RankState& state, const Node& node) {
 
 void compute_sample(RankState& state, const Node& node) {
   LocalArray out = state.shaped(node.outputs[0]);
-  sample(operand(state, node.inputs[0]), out);
+  sample(operand(state, node.inputs[0]), chooser(state, node), out);
   state.set(node.outputs[0], std::move(out));
 }
 

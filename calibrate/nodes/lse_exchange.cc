@@ -4,6 +4,7 @@
 #include "calibrate/nodes/lse_merge.h"
 #include "calibrate/nodes/node_table.h"
 #include "calibrate/nodes/shard_buffers.h"
+#include "costmodel/traffic.h"
 
 namespace shardplan {
 namespace {
@@ -30,7 +31,7 @@ void run_lse_exchange(RankState& state, const Node& node) {
   const NodePlan& plan = state.node_plan(node);
   ensure(out.lse.empty(), "an LSE exchange merges over all partial digits at once");
   const SendParts values{plan.values, in.values, 1, state.bytes_per_element(node.inputs[0]), Payload::kValues};
-  const SendParts lse{plan.lse, in.lse, 1, kLseBytes, Payload::kLse};
+  const SendParts lse{plan.lse, in.lse, 1, double{kLseBytes}, Payload::kLse};
   send_parts(state, values);
   send_parts(state, lse);
   const auto& group = plan.values.group[static_cast<std::size_t>(state.rank)];

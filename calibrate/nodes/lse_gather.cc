@@ -2,6 +2,7 @@
 #include "calibrate/nodes/lse_merge.h"
 #include "calibrate/nodes/node_table.h"
 #include "calibrate/nodes/shard_buffers.h"
+#include "costmodel/traffic.h"
 
 namespace shardplan {
 
@@ -10,7 +11,7 @@ void run_lse_gather(RankState& state, const Node& node) {
   LocalArray out = state.shaped(node.outputs[0]);
   const NodePlan& plan = state.node_plan(node);
   ensure(out.dims == in.dims && out.lse.empty(), "an LSE gather merges over all partial digits at once");
-  const SendParts own{plan.lse, in.lse, 1, kLseBytes, Payload::kLse};
+  const SendParts own{plan.lse, in.lse, 1, double{kLseBytes}, Payload::kLse};
   send_parts(state, own);
   std::vector<std::vector<float>> parts;
   for (const int sender : plan.lse.group[static_cast<std::size_t>(state.rank)]) {

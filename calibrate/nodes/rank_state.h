@@ -5,26 +5,44 @@
 
 #include "calibrate/cache_store.h"
 #include "calibrate/communicator.h"
+#include "calibrate/choices.h"
 #include "calibrate/graph_plan.h"
+#include "calibrate/kernels/kernels.h"
 #include "calibrate/local_array.h"
+#include "calibrate/storage.h"
 #include "calibrate/tensor_source.h"
+#include "calibrate/weight_store.h"
 
 namespace shardplan {
 
+// What lasts longer than a graph.
+struct RankContext {
+  const TensorSource& source;
+  const Kernels& kernels;
+  CacheStore& cache;
+  WeightStore& weights;
+  Storage storage = Storage::kFp32;
+  Choices* record = nullptr;         // takes what this run chooses
+  const Choices* follow = nullptr;   // choices to follow
+};
+
 struct RankState {
   const GraphPlan& plan;
-  const TensorSource& source;
+  const RankContext& context;
   Endpoint& endpoint;
-  CacheStore& cache;
   std::int64_t layer = 0;
   int rank = 0;                  // within the stage
   int first_rank = 0;            // communicator rank of the stage's rank 0
-  bool invent_prefix = false;    // cached rows that no step has written come from `source`
+  bool invent_prefix = false;    // cached rows that no step has written come from the source
+  std::int64_t stores_before = 0;   // stores in a row before this graph
   std::vector<LocalArray> values;  // by ValueId; empty until computed
 
   [[nodiscard]] const StepGraph& graph() const { return plan.graph; }
   [[nodiscard]] const LocalArray& value(ValueId id) const { return values[static_cast<std::size_t>(id)]; }
-  void set(ValueId id, LocalArray array) { values[static_cast<std::size_t>(id)] = std::move(array); }
+  void set(ValueId id, LocalArray array);
+  // A value of a cache is read from the store when somebody asks for its numbers.
+  const LocalArray& gathered(ValueId id);
+  [[nodiscard]] CacheName cache_name(ValueId cache) const { return {layer, graph().tensor_of(cache).name}; }
   // Zeros in the layout that the graph gives this rank.
   [[nodiscard]] LocalArray shaped(ValueId id) const;
   // Ranks of the group, this one included, ascending.
@@ -34,12 +52,10 @@ struct RankState {
   }
   [[nodiscard]] double bytes_per_element(ValueId id) const { return graph().tensor_of(id).format->bytes_per_element(); }
 
-  void send(int to, Message message, std::int64_t elements, double element_bytes, Payload payload = Payload::kValues) {
-    endpoint.send(first_rank + to, std::move(message), elements, element_bytes, payload);
-  }
+  // Values are rounded on the way out as they would be in their format; a log-sum-exp is fp32 always.
+  void send(int to, Message message, std::int64_t elements, double element_bytes, Payload payload = Payload::kValues);
   [[nodiscard]] Message receive(int from) { return endpoint.receive(first_rank + from); }
 };
 
-inline constexpr double kLseBytes = 4.0;  // always fp32
 
 }  // namespace shardplan

@@ -43,9 +43,9 @@ void run_ring_attention(RankState& state, const Node& node) {
   LocalArray out = state.shaped(node.outputs[0]);
   LocalArray k_all = state.shaped(node.outputs[1]);
   LocalArray v_all = state.shaped(node.outputs[2]);
-  OnlineAttention attention(attention_task(state, node), state.value(node.inputs[0]), out);
-  add_sinks(state, node, out, attention);
-  if (node.inputs.size() > 3) attention.add(state.value(node.inputs[3]), state.value(node.inputs[4]));
+  const auto attention = state.context.kernels.attention(attention_task(state, node), state.value(node.inputs[0]), out);
+  add_sinks(state, node, out, *attention);
+  if (node.inputs.size() > 3) attention->add(state.value(node.inputs[3]), state.value(node.inputs[4]));
 
   const std::vector<int> group = state.group(node);
   const std::size_t ranks = group.size();
@@ -60,14 +60,14 @@ void run_ring_attention(RankState& state, const Node& node) {
       send_array(state, node, 1, block.k, next);
       send_array(state, node, 2, block.v, next);
     }
-    attention.add(block.k, block.v);
+    attention->add(block.k, block.v);
     put_block(block.k, k_all);
     put_block(block.v, v_all);
     if (!more) break;
     block.k = receive_array(state, node, 1, arriving, previous);
     block.v = receive_array(state, node, 2, arriving, previous);
   }
-  attention.finish(out);
+  attention->finish(out);
   state.set(node.outputs[0], std::move(out));
   state.set(node.outputs[1], std::move(k_all));
   state.set(node.outputs[2], std::move(v_all));

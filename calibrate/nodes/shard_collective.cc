@@ -2,6 +2,7 @@
 #include "calibrate/kernels/elementwise.h"
 #include "calibrate/nodes/node_table.h"
 #include "calibrate/nodes/shard_buffers.h"
+#include "costmodel/traffic.h"
 
 namespace shardplan {
 namespace {
@@ -38,7 +39,7 @@ void run_shard_collective(RankState& state, const Node& node) {
   ensure(!add || in.lse.empty(), "partial attention outputs cannot be added");
   ensure(in.lse.empty() == out.lse.empty(), "the log-sum-exp was lost on the way");
   const SendParts values{plan.values, in.values, in.width, state.bytes_per_element(node.inputs[0]), Payload::kValues};
-  const SendParts lse{plan.lse, in.lse, 1, kLseBytes, Payload::kLse};
+  const SendParts lse{plan.lse, in.lse, 1, double{kLseBytes}, Payload::kLse};
   send_parts(state, values);
   if (!in.lse.empty()) send_parts(state, lse);
   collect(state, values, out.values, add);

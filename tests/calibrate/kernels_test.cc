@@ -128,14 +128,14 @@ TEST_CASE("routing takes the k largest, ties to the lower expert, and renormalis
   const LocalArray x = filled({{Dim::kTokens, {0}}, {Dim::kHidden, {0}}}, {1});
   const LocalArray w = filled({{Dim::kExperts, {0, 1, 2}}, {Dim::kHidden, {0}}}, {0, 1, 1});
   LocalArray routing(LocalDims{{Dim::kTokens, {0}}, {Dim::kRouted, {0, 1}}}, kRoutingWidth);
-  route(x, w, {.experts = 3, .per_token = 2}, routing);
+  route(x, w, {.experts = 3, .per_token = 2}, Chooser{}, routing);
   CHECK(routing.values == std::vector<float>{1, 0.5F, 2, 0.5F});
 }
 
 TEST_CASE("sampling takes the largest logit, ties to the lower token") {
   const LocalArray logits = filled({{Dim::kTokens, {0, 1}}, {Dim::kVocab, {0, 1, 2}}}, {1, 3, 3, 5, 4, 4});
   LocalArray ids(LocalDims{{Dim::kTokens, {0, 1}}});
-  sample(logits, ids);
+  sample(logits, Chooser{}, ids);
   CHECK(ids.values == std::vector<float>{1, 0});
 }
 

@@ -5,7 +5,7 @@
 #include "costmodel/lower.h"
 #include "costmodel/lowering/registry.h"
 #include "costmodel/traffic.h"
-#include "tests/calibrate/small_models.h"
+#include "calibrate/small_models.h"
 #include "tests/calibrate/sweep.h"
 #include "tests/catch.h"
 

@@ -1,5 +1,5 @@
 // Every lowering and their combinations on 1 to 8 ranks: uneven tokens, empty ranks, lengths that do not divide.
-#include "tests/calibrate/small_models.h"
+#include "calibrate/small_models.h"
 #include "tests/calibrate/sweep.h"
 #include "tests/catch.h"
 

@@ -1,7 +1,7 @@
 // Random placement tables: any table that lowers must add up.
 #include "costmodel/lower.h"
 #include "costmodel/lowering/registry.h"
-#include "tests/calibrate/small_models.h"
+#include "calibrate/small_models.h"
 #include "tests/calibrate/sweep.h"
 #include "tests/catch.h"
 

@@ -7,7 +7,7 @@
 #include "calibrate/token_id.h"
 #include "costmodel/lower.h"
 #include "costmodel/lowering/registry.h"
-#include "tests/calibrate/small_models.h"
+#include "calibrate/small_models.h"
 #include "tests/catch.h"
 
 namespace shardplan {
@@ -19,7 +19,7 @@ LocalArray run_on_one_rank(const ModelSpec& model, int kind, StepForm form, cons
   const NumberFormat* bf16 = find_format("bf16");
   const LayerKind& layer = model.kinds[static_cast<std::size_t>(kind)];
   const StepGraph graph = lower(layer_graph(model, layer, form, {bf16, bf16, nullptr}), build_strategy(model, {}, form), form);
-  Executor executor(1, 1, {.seed = 5, .invent_prefix = true, .communicator = {}});
+  Executor executor(1, 1, {.seed = 5, .invent_prefix = true});
   const RunResult run = executor.run({{{{&graph, 0}}}}, batch);
   return run.graphs[0].values[0][static_cast<std::size_t>(graph.residual_out)];
 }

@@ -1,6 +1,6 @@
 // Prefill and decode steps that share a cache, layers over pipeline stages, embedding and head.
 #include "tests/calibrate/failure_of.h"
-#include "tests/calibrate/small_models.h"
+#include "calibrate/small_models.h"
 #include "tests/calibrate/sweep.h"
 #include "tests/catch.h"
 

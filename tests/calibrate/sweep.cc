@@ -1,7 +1,7 @@
 #include "tests/calibrate/sweep.h"
 
 #include "costmodel/lowering/registry.h"
-#include "tests/calibrate/small_models.h"
+#include "calibrate/small_models.h"
 
 namespace shardplan {
 namespace {

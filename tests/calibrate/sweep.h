@@ -25,8 +25,6 @@ struct SweepGrid {
   std::function<bool(const ParallelConfig&)> only = [](const ParallelConfig&) { return true; };
 };
 
-inline constexpr double kProofTolerance = 5e-6;
-
 // All factorisations of `ranks` and all variants, in all three forms, over every layer kind.
 [[nodiscard]] SweepReport sweep(const ModelSpec& model, const SweepGrid& grid);
 // Every legal configuration of the grid.

@@ -1,4 +1,4 @@
-#include "tests/calibrate/small_models.h"
+#include "calibrate/small_models.h"
 
 namespace shardplan {
 namespace {

@@ -1,0 +1,23 @@
+// How an op that chooses among scores keeps its choices, or follows those of another run (see calibrate/choices.h).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "calibrate/choices.h"
+
+namespace shardplan {
+
+struct Chooser {
+  std::int64_t layer = 0;
+  const char* op = "";
+  Choices* record = nullptr;
+  const Choices* follow = nullptr;
+  double slack_ratio = 0;   // what a choice may be worse than the best, of the largest score
+
+  // The `count` best of a token's scores, ties to the lower index; or the followed run's. InternalError when one of those is
+  // worse than the worst of our own by more than the slack.
+  [[nodiscard]] std::vector<std::int64_t> choose(std::int64_t token, const float* scores, std::int64_t size, std::int64_t count) const;
+};
+
+}  // namespace shardplan

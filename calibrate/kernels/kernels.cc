@@ -1,0 +1,39 @@
+#include "calibrate/kernels/kernels.h"
+
+#include "calibrate/kernels/elementwise.h"
+#include "calibrate/kernels/matmul.h"
+#include "calibrate/kernels/moe.h"
+#include "calibrate/kernels/norm.h"
+#include "calibrate/kernels/rotary.h"
+
+namespace shardplan {
+
+void Kernels::matmul(const LocalArray& x, const LocalArray& w, std::int64_t carry, LocalArray& out) const {
+  shardplan::matmul(x, w, carry, out);
+}
+
+void Kernels::rms_norm(const LocalArray& x, const LocalArray& weight, std::int64_t carry, LocalArray& out) const {
+  shardplan::rms_norm(x, weight, carry, out);
+}
+
+void Kernels::rotary(const LocalArray& x, std::int64_t columns, LocalArray& out) const { shardplan::rotary(x, columns, out); }
+
+void Kernels::activate(const std::vector<const LocalArray*>& inputs, ElementFunction function, LocalArray& out) const {
+  shardplan::activate(inputs, function, out);
+}
+
+std::unique_ptr<BlockAttention> Kernels::attention(const AttentionTask& task, const LocalArray& q, const LocalArray& out) const {
+  return std::make_unique<OnlineAttention>(task, q, out);
+}
+
+void Kernels::experts(const LocalArray& x, const LocalArray& routing, const std::vector<const LocalArray*>& weights, const ExpertsOp& op,
+                      LocalArray& out) const {
+  shardplan::experts(x, routing, weights, op, out);
+}
+
+const Kernels& host_kernels() {
+  static const Kernels kHost;
+  return kHost;
+}
+
+}  // namespace shardplan
