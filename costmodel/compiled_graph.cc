@@ -10,10 +10,23 @@ namespace {
 
 static_assert(static_cast<int>(MathFormat::kInt8) + 1 == kMathFormats, "profiles list one peak per math format");
 
+StepPart part_of(const WorkForm& form) {
+  switch (form.family) {
+    case KernelFamily::kGemm: return form.format == nullptr || form.format->name == std::string_view("bf16") ? StepPart::kGemmBf16 : StepPart::kGemm;
+    case KernelFamily::kGroupedGemm: return StepPart::kGrouped;
+    case KernelFamily::kAttentionPrefill: return StepPart::kAttentionPrefill;
+    case KernelFamily::kAttentionDecode: return StepPart::kAttentionDecode;
+    case KernelFamily::kScan: return StepPart::kScan;
+    default: return StepPart::kElementwise;
+  }
+}
+
 CompiledWork compile_work(const WorkForm& form, const CollectivePricer& collectives, SymbolTable& symbols) {
   const HardwareProfile& hardware = collectives.hardware();
   CompiledWork out;
   out.family = form.family;
+  out.part = part_of(form);
+  out.fixed_part = out.part == StepPart::kGrouped ? StepPart::kGroupedFixed : out.part;
   for (const WorkTerm& term : form.terms) out.terms.push_back({symbols.index(term.symbol), term.flops, term.bytes, term.kv_bytes});
   out.weight_bytes = form.weight_bytes;
   out.grouped = form.grouped;
@@ -153,12 +166,17 @@ NodeWork CompiledGraph::work(const CompiledWork& work, const SymbolTable::Values
   out.fixed = work.fixed;
   out.seconds = std::max(out.flops * work.seconds_per_flop, out.bytes * work.seconds_per_byte);
   out.mean_seconds = std::min(out.seconds, std::max(mean_flops * work.seconds_per_flop, mean_bytes * work.seconds_per_byte));
+  const double factor = values.factors[index_of(work.part)];
+  out.seconds *= factor;
+  out.mean_seconds *= factor;
+  out.fixed *= values.factors[index_of(work.fixed_part)];
   return out;
 }
 
 double CompiledGraph::traffic_seconds(const CompiledTraffic& traffic, const SymbolTable::Values& values, double share) const {
   const double message = share * traffic.form.message_ratio * values[static_cast<std::size_t>(traffic.symbol)];
-  return message > 0 ? static_cast<double>(traffic.hops) * traffic.curve->time(message).value() : 0;
+  if (message <= 0) return 0;
+  return values.factors[index_of(StepPart::kCollective)] * static_cast<double>(traffic.hops) * traffic.curve->time(message).value();
 }
 
 void CompiledGraph::add_node(const CompiledNode& node, const SymbolTable::Values& values, const SymbolTable::Values& means,
@@ -178,6 +196,11 @@ void CompiledGraph::add_node(const CompiledNode& node, const SymbolTable::Values
   total.communication += Seconds(sent);
   total.exposed_communication += Seconds(exposed);
   total.seconds += Seconds(done.seconds + done.fixed + exposed);
+  if (node.work) {
+    total.parts[index_of(node.work->part)] += done.seconds;
+    total.parts[index_of(node.work->fixed_part)] += done.fixed;
+  }
+  total.parts[index_of(StepPart::kCollective)] += exposed;
 }
 
 // Kernels and exchanges of a pair that is cut into parts, one part's exchange behind the next part's kernels.
@@ -224,6 +247,8 @@ void CompiledGraph::apply_overlaps(const SymbolTable::Values& values, const Symb
     total.communication += Seconds(parts * cut.part_exchange - cut.exchange);
     total.exposed_communication += Seconds(time - kernels - cut.exchange);
     total.overhead += Seconds(kernels - cut.kernels);
+    total.parts[index_of(StepPart::kCollective)] += time - kernels - cut.exchange;
+    total.parts[index_of(experts ? StepPart::kGroupedFixed : StepPart::kAttentionDecode)] += kernels - cut.kernels;
   };
   if (graph_->hop_b > 1) overlap(static_cast<double>(graph_->hop_b), false, false);
   if (graph_->overlap == Overlap::kFused) overlap(kFusedParts, true, true);

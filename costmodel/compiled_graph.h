@@ -25,7 +25,10 @@ namespace shardplan {
 class SymbolTable {
  public:
   static constexpr std::size_t kMost = 96;
-  using Values = std::array<double, kMost>;
+  // Of every symbol, and the factors on a node's time by part.
+  struct Values : std::array<double, kMost> {
+    StepParts factors;
+  };
 
   [[nodiscard]] std::int32_t index(const Symbol& symbol);    // adds it when new
   void evaluate_all(const BatchShape& shape, Values& values, Values& means) const;
@@ -39,6 +42,8 @@ struct CompiledWork {
   struct Term { std::int32_t symbol; double flops; double bytes; double kv_bytes; };
   std::vector<Term> terms;
   KernelFamily family = KernelFamily::kElementwise;
+  StepPart part = StepPart::kElementwise;
+  StepPart fixed_part = StepPart::kElementwise;
   double weight_bytes = 0;
   double seconds_per_flop = 0;
   double seconds_per_byte = 0;

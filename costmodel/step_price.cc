@@ -38,17 +38,21 @@ StepTime& operator+=(StepTime& a, const StepTime& b) {
   a.exposed_communication += b.exposed_communication;
   a.overhead += b.overhead;
   a.wait += b.wait;
+  for (std::size_t i = 0; i < kStepParts; ++i) a.parts[i] += b.parts[i];
   return a;
 }
 
 StepTime operator*(const StepTime& a, double k) {
-  return {a.seconds * k, a.compute * k, a.communication * k, a.exposed_communication * k, a.overhead * k, a.wait * k};
+  StepTime out{a.seconds * k, a.compute * k, a.communication * k, a.exposed_communication * k, a.overhead * k, a.wait * k, a.parts};
+  for (double& part : out.parts) part *= k;
+  return out;
 }
 
 struct StepPricer::Impl {
   std::vector<std::optional<ExpertLoadModel>> experts;   // by layer kind
   std::vector<CompiledForm> forms;
   bool mixes = true;
+  StepFactors factors;
 
   void compile(const StageGraphs& graphs, const CollectivePricer& collectives, const std::vector<GroupShape::Axis>& axes,
                const GroupShape& boundary) {
@@ -77,9 +81,13 @@ struct StepPricer::Impl {
     if (shape.prefill_sequences > 0) visit(forms.back(), only(shape, Phase::kPrefill));
   }
 
-  static Values values_of(const CompiledForm& form, const BatchShape& shape) {
+  [[nodiscard]] Values values_of(const CompiledForm& form, const BatchShape& shape) const {
     Values values;
     form.symbols.evaluate_all(shape, values.busiest, values.mean);
+    const auto prompt = static_cast<double>(shape.prefill_sequences * shape.prefill_tokens);
+    const double tokens = prompt + static_cast<double>(shape.decode_sequences);
+    values.busiest.factors = factors_at(factors, tokens > 0 ? prompt / tokens : 0);
+    values.mean.factors = values.busiest.factors;
     return values;
   }
 
@@ -103,6 +111,7 @@ StepPricer::StepPricer(const ModelSpec& model, const ParallelConfig& config, con
     impl_->experts.back().emplace(options.expert_load, kind.ffn.experts, kind.ffn.experts_per_token, config.ep, config.variant.redundant_experts);
   }
   impl_->mixes = lowered.mixes();
+  if (collectives.mode() != PriceMode::kSpeedOfLight) impl_->factors = options.factors;
   const bool minor = order == DeviceOrder::kStageMinor;
   const std::int64_t stretch = minor ? config.pp : 1;
   const Mesh& mesh = lowered.forms.front().embedding.mesh;
@@ -123,7 +132,7 @@ StepPricer::StepPricer(StepPricer&&) noexcept = default;
 StepTime StepPricer::stage(const StageLayers& stage, const BatchShape& shape) const {
   StepTime total;
   impl_->for_each_form(shape, [&](const CompiledForm& form, const BatchShape& part) {
-    total += impl_->stage_time(form, stage, Impl::values_of(form, part));
+    total += impl_->stage_time(form, stage, impl_->values_of(form, part));
   });
   return total;
 }
@@ -131,7 +140,7 @@ StepTime StepPricer::stage(const StageLayers& stage, const BatchShape& shape) co
 Seconds StepPricer::hop(const BatchShape& shape) const {
   StepTime total;
   impl_->for_each_form(shape, [&](const CompiledForm& form, const BatchShape& part) {
-    const Values values = Impl::values_of(form, part);
+    const Values values = impl_->values_of(form, part);
     total += form.boundary->time(values.busiest, values.mean);
   });
   return total.seconds;
@@ -140,7 +149,7 @@ Seconds StepPricer::hop(const BatchShape& shape) const {
 StepTime StepPricer::step(const std::vector<StageLayers>& stages, const BatchShape& shape) const {
   StepTime total;
   impl_->for_each_form(shape, [&](const CompiledForm& form, const BatchShape& part) {
-    const Values values = Impl::values_of(form, part);
+    const Values values = impl_->values_of(form, part);
     for (const StageLayers& stage : stages) total += impl_->stage_time(form, stage, values);
     if (stages.size() > 1) total += form.boundary->time(values.busiest, values.mean) * static_cast<double>(stages.size() - 1);
   });
@@ -152,7 +161,7 @@ StepBreakdown StepPricer::breakdown(const std::vector<StageLayers>& stages, cons
   out.time = step(stages, shape);
   for (const StageLayers& stage : stages) out.stages.push_back(this->stage(stage, shape));
   impl_->for_each_form(shape, [&](const CompiledForm& form, const BatchShape& part) {
-    const Values values = Impl::values_of(form, part);
+    const Values values = impl_->values_of(form, part);
     form.embedding->describe(values.busiest, values.mean, 1, out);
     for (std::size_t k = 0; k < form.layers.size(); ++k) {
       std::int64_t count = 0;
@@ -168,7 +177,7 @@ StepBreakdown StepPricer::breakdown(const std::vector<StageLayers>& stages, cons
 Seconds StepPricer::layer(int kind, const BatchShape& shape) const {
   StepTime total;
   impl_->for_each_form(shape, [&](const CompiledForm& form, const BatchShape& part) {
-    const Values values = Impl::values_of(form, part);
+    const Values values = impl_->values_of(form, part);
     total += form.layers[static_cast<std::size_t>(kind)].time(values.busiest, values.mean);
   });
   return total.seconds;
@@ -177,7 +186,7 @@ Seconds StepPricer::layer(int kind, const BatchShape& shape) const {
 Seconds StepPricer::ends(bool first, const BatchShape& shape) const {
   StepTime total;
   impl_->for_each_form(shape, [&](const CompiledForm& form, const BatchShape& part) {
-    const Values values = Impl::values_of(form, part);
+    const Values values = impl_->values_of(form, part);
     total += (first ? form.embedding : form.head)->time(values.busiest, values.mean);
   });
   return total.seconds;

@@ -15,6 +15,7 @@
 #include "costmodel/expert_load.h"
 #include "costmodel/lowered_model.h"
 #include "costmodel/stages.h"
+#include "costmodel/step_parts.h"
 
 namespace shardplan {
 
@@ -26,6 +27,7 @@ struct StepTime {
   Seconds exposed_communication;
   Seconds overhead;                 // fixed cost of kernels, host
   Seconds wait;                     // for the busiest rank (causal load, expert load)
+  StepParts parts{};                // seconds by kind of work; they add up to `seconds` too
 };
 StepTime& operator+=(StepTime& a, const StepTime& b);
 [[nodiscard]] StepTime operator*(const StepTime& a, double k);
@@ -60,6 +62,7 @@ struct StepBreakdown {
 struct PriceOptions {
   PriceMode mode = PriceMode::kCalibrated;   // of the CollectivePricer that the StepPricer is given
   ExpertLoad expert_load;
+  StepFactors factors;                       // of the engine's kernels; left alone at speed of light
 };
 
 // How ranks of an instance lie on devices: stage by stage (a stage is contiguous), or stages innermost.

@@ -8,6 +8,13 @@ namespace {
 
 constexpr std::int64_t kSplitSequences = 32;  // per attention group, of the shape that layer splits are balanced for
 
+// Prices with the factors of the engine's kernels.
+PriceOptions price_of(const PlanRequest& request) {
+  PriceOptions options = request.price;
+  options.factors = times_of(request).factors;
+  return options;
+}
+
 std::int64_t positive_or(std::int64_t given, std::int64_t fallback) { return given > 0 ? given : fallback; }
 
 }  // namespace
@@ -43,10 +50,29 @@ SchedulerDefaults scheduler_of(const PlanRequest& request, const ParallelConfig&
   return s;
 }
 
-HostCost host_of(const PlanRequest& request, const ParallelConfig& config) {
-  HostCost host = engine_of(request).host(request.model, config);
-  host.first_token += host.per_prompt_token * static_cast<double>(request.workload.isl);
-  return host;
+TimesKey times_key(const PlanRequest& request) {
+  const Engine& engine = engine_of(request);
+  TimesKey key{.engine = engine.name,
+               .version = request.engine_version,
+               .architecture = request.hardware.device.architecture,
+               .device = request.hardware.device.name,
+               .model = request.model.name};
+  if (!request.engine_times_as.empty()) key.engine = request.engine_times_as;
+  std::int64_t most = 0;
+  for (std::size_t k = 0; k < request.model.kinds.size(); ++k) {   // of most layers
+    const LayerKind& kind = request.model.kinds[k];
+    const std::int64_t layers = request.model.layers_of_kind(static_cast<int>(k));
+    if (kind.ffn.kind == FfnKind::kMoe && kind.formats.experts != nullptr) key.expert_format = kind.formats.experts->name;
+    if (layers <= most || kind.formats.attention == nullptr) continue;
+    most = layers;
+    key.dense_format = kind.formats.attention->name;
+  }
+  return key;
+}
+
+EngineTimes times_of(const PlanRequest& request) {
+  const EngineTimesTable& table = request.engine_times ? *request.engine_times : shipped_engine_times();
+  return table.resolve(times_key(request));
 }
 
 std::int64_t context_of(const PlanRequest& request) {
@@ -92,7 +118,7 @@ SharedTable share_table(const PlanRequest& request, const ParallelConfig& table,
   piped.pp = 2 * table.stage_ranks() <= request.gpus
                  ? 2
                  : 1;  // prices do not depend on the depth, but one stage has no boundary
-  shared.pricer = std::make_shared<const StepPricer>(request.model, piped, *shared.lowered, collectives, request.price);
+  shared.pricer = std::make_shared<const StepPricer>(request.model, piped, *shared.lowered, collectives, price_of(request));
   return shared;
 }
 
@@ -104,7 +130,7 @@ Deployment::Deployment(const PlanRequest& request, const ParallelConfig& config,
       collectives_(collectives),
       shared_(shared),
       memory_(memory_of(request, config)),
-      host_(host_of(request, config)),
+      times_(times_of(request)),
       scheduler_(scheduler_of(request, config, setting.max_batched_tokens)) {
   if (!shared_.lowered) {
     shared_.lowered = std::make_shared<const LoweredModel>(lower_model(request.model, config, formats_of(request)));
@@ -149,7 +175,7 @@ void Deployment::use_chunk(std::int64_t max_batched_tokens) {
 const StepPricer& Deployment::pricer() {
   if (!shared_.pricer) {
     shared_.pricer = std::make_shared<const StepPricer>(request_.model, config_, *shared_.lowered, collectives_,
-                                                        request_.price, order_);
+                                                        price_of(request_), order_);
   }
   return *shared_.pricer;
 }
@@ -159,7 +185,7 @@ ServingInput Deployment::serving_input() {
           .stages = stages_,
           .ledger = ledger_,
           .config = config_,
-          .host = host_,
+          .times = times_,
           .scheduler = scheduler_,
           .mixes = shared_.lowered->mixes()};
 }

@@ -31,8 +31,9 @@ struct Setting {
 [[nodiscard]] EngineMemory memory_of(const PlanRequest& request, const ParallelConfig& config);
 [[nodiscard]] SchedulerDefaults scheduler_of(const PlanRequest& request, const ParallelConfig& config,
                                              std::int64_t max_batched_tokens);
-// The server path's part per prompt token is folded into first_token.
-[[nodiscard]] HostCost host_of(const PlanRequest& request, const ParallelConfig& config);
+// What its engine adds to the kernels, and how surely: the shipped rows, or the request's own.
+[[nodiscard]] TimesKey times_key(const PlanRequest& request);
+[[nodiscard]] EngineTimes times_of(const PlanRequest& request);
 // Context that one request may reach: --max-model-len, or isl + osl.
 [[nodiscard]] std::int64_t context_of(const PlanRequest& request);
 // The step that activations are sized for: every seat taken, the rest of the budget a prompt, in every group.
@@ -86,7 +87,7 @@ class Deployment {
   const CollectivePricer& collectives_;
   SharedTable shared_;
   EngineMemory memory_;
-  HostCost host_;
+  EngineTimes times_;
   SchedulerDefaults scheduler_;
   std::vector<std::int64_t> split_;
   std::vector<StageLayers> stages_;

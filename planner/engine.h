@@ -15,26 +15,17 @@
 #include "costmodel/parallel_config.h"
 #include "hwprofiles/profile.h"
 #include "models/model_spec.h"
+#include "planner/engine_times.h"
 
 namespace shardplan {
 
 struct EngineRule;
 
-// What one step costs the host beside the kernels, and what a request costs before its first step.
-// Sources: serving_model section 5 (vLLM), serving_protocols section 5 (host path of a request).
-struct HostCost {
-  Seconds per_step{0.6e-3};                  // scheduler and launch work that is not hidden
-  Seconds per_sequence{12e-6};               // sampling, detokenisation, block tables
-  Seconds per_layer{3e-6};                   // small kernels and gaps that are not in the graph
-  Seconds first_token{20e-3};                // server path of a request: tokenise, queue, stream
-  Seconds per_prompt_token{0};               // of the server path; the search adds isl of them to first_token
-  Seconds prefill_launch_per_layer{200e-6};  // a step with prefill is never shorter: launches are not captured
-};
-
 struct SchedulerDefaults {
   std::int64_t max_batched_tokens = 8192;  // tokens of one step
   std::int64_t max_sequences = 1024;       // running at once, per attention group
   bool chunked_prefill = true;
+  bool reserves_output = false;            // admission counts the whole output of a request
 };
 
 struct Engine {
@@ -46,7 +37,6 @@ struct Engine {
   std::vector<std::int64_t> (*layer_split)(std::int64_t layers, std::int64_t stages);
   EngineMemory (*memory)(const ModelSpec&, const ParallelConfig&, const HardwareProfile&, const std::string& version);
   SchedulerDefaults (*scheduler)(const ModelSpec&, const ParallelConfig&, const HardwareProfile&);
-  HostCost (*host)(const ModelSpec&, const ParallelConfig&);
   // Whether a launch file can be written.
   bool exports;
 

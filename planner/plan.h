@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct PlanRequest {
   Objective objective = Objective::kThroughput;
   const Engine* engine = nullptr;  // nullptr: neutral
   std::string engine_version;
+  std::shared_ptr<const EngineTimesTable> engine_times;  // nullptr: as shipped
+  std::string engine_times_as;                           // name of an engine that has times but no rules here
   const NumberFormat* kv_format = nullptr;          // nullptr: the model's
   const NumberFormat* activation_format = nullptr;  // nullptr: bf16
   PriceOptions price;

@@ -1,11 +1,11 @@
 // Steady state of continuous batching with chunked prefill, from step prices alone.
 //
-// N requests run at once per instance (limited by the ledger, the engine's seats and the asked concurrency). A decode
-// step of N takes Td; a prompt costs extra time P spread over its chunk steps, and every other request sees it:
-//   lambda = N/(t0 + (osl-1)*TPOT),   TPOT = Td + lambda*P*TPOT*(N-1)/N   (t0: a request's own prefill)
-// solved as a quadratic. Little's law holds by construction. Requests that do not fit wait (C-N)/lambda.
+// N requests run at once per instance (limited by the ledger, the engine's seats and the asked concurrency); the closed
+// loop of planner/serving_loop.h turns the parts of a decode step and of a step with prompts into TTFT, TPOT and rate.
+// Prompts are taken together as they come free: k = 1 + N/osl, at most what the token budget holds; a prompt longer than
+// the budget takes several steps. Requests that do not fit wait (C-N)/lambda.
 // With pipeline stages N/m sequences are in each of m = pp batches in flight: a step is max(m*max t_i, sum t_i + hops).
-// Wrong where lengths vary widely or arrivals burst: the simulator is for that.
+// Wrong where lengths vary widely: the simulator is for that.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,8 @@
 #include "costmodel/ledger.h"
 #include "costmodel/step_price.h"
 #include "planner/engine.h"
+#include "planner/engine_times.h"
+#include "planner/serving_loop.h"
 #include "planner/workload.h"
 
 namespace shardplan {
@@ -25,7 +27,7 @@ struct ServingInput {
   const std::vector<StageLayers>& stages;
   const Ledger& ledger;
   const ParallelConfig& config;
-  HostCost host;
+  EngineTimes times;              // its factors are those of the pricer already
   SchedulerDefaults scheduler;    // chunk size: max_batched_tokens
   bool mixes = true;              // decode and prefill tokens share steps (pcp = 1)
 };
@@ -49,6 +51,16 @@ struct ServingEstimate {
   double tokens_per_second_per_user = 0;       // 1/TPOT
   Seconds e2e;
 };
+
+// Parts of the two steps with `running` requests in an instance; parts carry the pricer's factors.
+[[nodiscard]] LoopSteps loop_steps(const ServingInput& input, const Workload& workload, double running);
+// Most requests that one instance runs at once, and what limits them.
+struct RunningLimit {
+  double requests = 0;
+  const char* bound = "";
+};
+[[nodiscard]] RunningLimit running_limit(const ServingInput& input, const Workload& workload);
+[[nodiscard]] LoopTraffic loop_traffic(const Workload& workload);
 
 // Closed loop of `requests` over one instance (may be fractional in a search).
 [[nodiscard]] ServingEstimate estimate_closed(const ServingInput& input, const Workload& workload, double requests);

@@ -58,7 +58,7 @@ SimulatedPool::SimulatedPool(const PlanRequest& request, const ParallelConfig& c
     : request_(request),
       cluster_(request, config.instance_gpus()),
       deployment_(request, config, {}, cluster_.collectives()),
-      host_(engine_of(request).host(request.model, config)),
+      host_(times_of(request).host),
       mixes_(deployment_.lowered().mixes()),
       scheduler_(scheduling.scheduler.empty() ? scheduler_of_engine(request) : scheduling.scheduler),
       timer_(deployment_.pricer(), deployment_.stages(), host_times(host_, config), scheduling.speculation) {

@@ -14,6 +14,9 @@ struct Workload {
   std::int64_t prefix = 0;                       // of isl, tokens found in the prefix cache
   std::optional<std::int64_t> concurrency;       // closed loop over the whole deployment
   std::optional<double> requests_per_second;     // open loop over the whole deployment
+  // How a benchmark's client offers the load; a steady state of traffic has neither.
+  double burst_ratio = 0;                        // requests that arrive at once in the beginning, of all measured
+  bool equal_lengths = false;                    // every request has exactly isl and osl: those started together stay so
   [[nodiscard]] std::int64_t tokens() const { return isl + osl; }
 };
 

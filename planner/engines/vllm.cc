@@ -44,18 +44,6 @@ SchedulerDefaults scheduler(const ModelSpec&, const ParallelConfig&, const Hardw
   return {2048, 256, true};
 }
 
-// Fits over 1,500 serving rows (engine terms); the server path of a request from the simulated protocols.
-HostCost host(const ModelSpec&, const ParallelConfig&) {
-  HostCost cost;
-  cost.per_step = Seconds(0.74e-3);
-  cost.per_sequence = Seconds(12.2e-6);
-  cost.per_layer = Seconds(3.1e-6);
-  cost.first_token = Seconds(18e-3);
-  cost.per_prompt_token = Seconds(2e-6);
-  cost.prefill_launch_per_layer = Seconds(0.2e-3);
-  return cost;
-}
-
 }  // namespace
 
 Engine vllm_engine() {
@@ -66,7 +54,6 @@ Engine vllm_engine() {
           .layer_split = layer_split,
           .memory = memory,
           .scheduler = scheduler,
-          .host = host,
           .exports = true};
 }
 

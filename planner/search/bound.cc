@@ -32,6 +32,13 @@ Rates rates_of(const PlanRequest& request, const char* family, const NumberForma
           1 / (device.memory_bandwidth.value() * c.memory_efficiency), c.fixed.value()};
 }
 
+// The least that an engine's kernels take of the profile's.
+double least_factor(const EngineTimes& times) {
+  double least = std::min({1.0, times.factors.prefill_product, times.factors.prefill_elementwise});
+  for (const double factor : times.factors.of) least = std::min(least, factor);
+  return least * std::min({1.0, times.decode_ratio, times.prefill_ratio});
+}
+
 double over(double value, std::int64_t ways) { return value / static_cast<double>(std::max<std::int64_t>(1, ways)); }
 
 // Ways that a rank's share of one request's cache is cut: KV heads over ranks, positions over dcp.
@@ -46,7 +53,8 @@ double cache_ways(const AttentionSpec& attention, const ParallelConfig& c) {
 RequestBound::RequestBound(const PlanRequest& request, const CollectivePricer& collectives)
     : request_(request),
       collectives_(collectives),
-      host_(host_of(request, {})),
+      times_(times_of(request)),
+      safety_(kSafety * (request.price.mode == PriceMode::kCalibrated ? least_factor(times_) : 1)),
       scheduler_(scheduler_of(request, {}, 16384)),
       weights_(weight_parts(request.model)) {
   context_ = static_cast<double>(request.workload.isl) + static_cast<double>(request.workload.osl) / 2;
@@ -257,18 +265,18 @@ Seconds RequestBound::decode_step(const ParallelConfig& c, double sequences) con
   layers += std::max(over(layers_.dense, c.stage_ranks()) * n, over(layers_.dense_read, dense));
   layers += std::max(over(layers_.shared, c.stage_ranks()) * n, over(layers_.shared_read, shared));
   layers += std::max(over(layers_.experts, c.stage_ranks()) * n, over(layers_.experts_read, experts) * hit);
-  layers += core_seconds(c) * group + layers_.kernels + host_.per_layer.value() * layer_count_ + decode_exchanges(c, n);
+  layers += core_seconds(c) * group + layers_.kernels + times_.host.per_layer.value() * layer_count_ + decode_exchanges(c, n);
   // `flight` batches pass pp stages: max(flight*slowest, sum) >= sum.
-  const double host = host_.per_step.value() + host_.per_sequence.value() * group;
-  return Seconds(kSafety * layers + host);
+  const double host = std::min(1.0, times_.decode_ratio) * (times_.host.per_step.value() + times_.host.per_sequence.value() * group);
+  return Seconds(safety_ * layers + host);
 }
 
 Seconds RequestBound::first_token(const ParallelConfig& c) const {
   const auto fresh = static_cast<double>(request_.workload.isl - request_.workload.prefix);
   const double products =
       over(layers_.attention, c.tp * c.pcp) + over(layers_.dense + layers_.shared + layers_.experts, c.stage_ranks());
-  return Seconds(kSafety * over(products * fresh + prompt_seconds(c), c.pp)) +
-         host_.first_token;  // chunks overlap in the stages
+  return Seconds(safety_ * over(products * fresh + prompt_seconds(c), c.pp)) +
+         times_.host.first_token;  // chunks overlap in the stages
 }
 
 // Time that one prompt adds to the slowest stage.
@@ -286,7 +294,7 @@ double RequestBound::prompt_extra(const ParallelConfig& c, double sequences) con
                          over(layers_.experts_read, c.ep * c.moe_tp);
   const double places = std::max(steps * flight / sequences, 1 + fresh / 1024);
   const double shown = std::max(0.0, prompt - places * std::max(0.0, reading - decode));
-  return kSafety * over(shown + prompt_exchanges(c) + over(prompt_seconds(c), c.dpa), c.pp);
+  return safety_ * over(shown + prompt_exchanges(c) + over(prompt_seconds(c), c.dpa), c.pp);
 }
 
 double RequestBound::requests_per_second(const ParallelConfig& c, double sequences) const {

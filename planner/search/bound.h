@@ -61,7 +61,8 @@ class RequestBound {
 
   const PlanRequest& request_;
   const CollectivePricer& collectives_;
-  HostCost host_;
+  EngineTimes times_;
+  double safety_ = 1;
   SchedulerDefaults scheduler_;
   WeightParts weights_;
   Layers layers_;

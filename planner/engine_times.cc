@@ -1,0 +1,117 @@
+#include "planner/engine_times.h"
+
+#include <cmath>
+
+#include "base/errors.h"
+#include "planner/rules.h"
+
+namespace shardplan {
+namespace {
+
+constexpr std::array<const char*, kTimeTerms> kNames{"step",
+                                                     "sequence",
+                                                     "layer",
+                                                     "prefill_launch",
+                                                     "request",
+                                                     "prompt_token",
+                                                     "gemm",
+                                                     "gemm_bf16",
+                                                     "grouped",
+                                                     "grouped_fixed",
+                                                     "attention_prefill",
+                                                     "attention_decode",
+                                                     "elementwise",
+                                                     "scan",
+                                                     "collective",
+                                                     "prefill_product",
+                                                     "prefill_elementwise",
+                                                     "decode",
+                                                     "prefill",
+                                                     "queue"};
+
+std::string era_of(const std::vector<EngineEra>& eras, const TimesKey& key) {
+  const std::string& text = key.version;
+  if (text.empty() || text.front() < '0' || text.front() > '9') return "";
+  const Version version = parse_version(text);
+  for (const EngineEra& era : eras) {
+    if (era.engine == key.engine && (era.until.empty() || version < parse_version(era.until))) return era.name;
+  }
+  return "";
+}
+
+// "blackwell-ultra" runs the kernels of "blackwell".
+std::string generation(const std::string& architecture) { return architecture.substr(0, architecture.find('-')); }
+
+}  // namespace
+
+const char* name_of(TimeTerm term) { return kNames[static_cast<std::size_t>(term)]; }
+
+bool is_time(TimeTerm term) { return term <= TimeTerm::kPromptToken; }
+
+bool selection_of(const TimesLevel& level, const SelectorValues& values, SelectorValues& out) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    out[i] = level.by[i] ? values[i] : "";
+    if (level.by[i] && values[i].empty()) return false;
+  }
+  return true;
+}
+
+SelectorValues EngineTimesTable::values_of(const TimesKey& key) const {
+  const std::string engine = key.engine == "neutral" ? "" : key.engine;
+  return {engine,           era_of(eras, key), generation(key.architecture), key.device, key.model,
+          key.dense_format, key.expert_format};
+}
+
+EngineTimes EngineTimesTable::times(const std::array<double, kTimeTerms>& log_ratio, const std::string& engine) const {
+  std::array<double, kTimeTerms> of{};
+  for (std::size_t i = 0; i < kTimeTerms; ++i) of[i] = prior[i] * std::exp(log_ratio[i]);
+  const auto at = [&](TimeTerm term) { return of[static_cast<std::size_t>(term)]; };
+  EngineTimes out;
+  out.host = {.per_step = Seconds(at(TimeTerm::kStep)),
+              .per_sequence = Seconds(at(TimeTerm::kSequence)),
+              .per_layer = Seconds(at(TimeTerm::kLayer)),
+              .first_token = Seconds(at(TimeTerm::kRequest)),
+              .per_prompt_token = Seconds(at(TimeTerm::kPromptToken)),
+              .prefill_launch_per_layer = Seconds(at(TimeTerm::kPrefillLaunch))};
+  for (std::size_t part = 0; part < kStepParts; ++part) {
+    out.factors.of[part] = of[static_cast<std::size_t>(TimeTerm::kGemm) + part];
+  }
+  out.factors.prefill_product = at(TimeTerm::kPrefillProduct);
+  out.factors.prefill_elementwise = at(TimeTerm::kPrefillElementwise);
+  out.decode_ratio = at(TimeTerm::kDecode);
+  out.prefill_ratio = at(TimeTerm::kPrefill);
+  out.queue_ratio = at(TimeTerm::kQueue);
+  for (const std::string& name : prefill_first) out.prefill_first = out.prefill_first || name == engine;
+  return out;
+}
+
+EngineTimesTable::LogRatios EngineTimesTable::log_ratios(const TimesKey& key) const {
+  const SelectorValues values = values_of(key);
+  LogRatios out;
+  std::vector<bool> found(levels.size(), false);
+  SelectorValues wanted;
+  for (const TimesRow& row : rows) {
+    const TimesLevel& level = levels[row.level];
+    if (!selection_of(level, values, wanted) || wanted != row.of) continue;
+    const auto term = static_cast<std::size_t>(level.term);
+    found[row.level] = true;
+    out.of[term] += std::log(row.value);
+    out.variance[term] += row.spread * row.spread;
+  }
+  for (std::size_t l = 0; l < levels.size(); ++l) {
+    if (!found[l]) out.variance[static_cast<std::size_t>(levels[l].term)] += levels[l].spread * levels[l].spread;
+  }
+  return out;
+}
+
+EngineTimes EngineTimesTable::resolve(const TimesKey& key) const {
+  static_assert(
+      static_cast<std::size_t>(TimeTerm::kGemm) + kStepParts == static_cast<std::size_t>(TimeTerm::kPrefillProduct),
+      "terms of parts follow the order of StepPart");
+  const LogRatios ratios = log_ratios(key);
+  EngineTimes out = times(ratios.of, key.engine);
+  for (std::size_t i = 0; i < kTimeTerms; ++i) out.spread[i] = std::sqrt(ratios.variance[i]);
+  return out;
+}
+
+}  // namespace shardplan

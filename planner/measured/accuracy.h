@@ -1,0 +1,65 @@
+// How far predictions are from measurements: over all rows, by group, and what the interval promises.
+//
+//   APE = |predicted/measured - 1|, bias = predicted/measured - 1 (its median), coverage = share within p10..p90
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "planner/measured/prediction.h"
+
+namespace shardplan {
+
+struct ErrorStats {
+  std::int64_t count = 0;
+  double mean_ape = 0, median_ape = 0, p90_ape = 0, bias_median = 0;
+  double interval_coverage = 0;  // 0 where no interval is given
+};
+
+struct QuantityErrors {
+  ErrorStats ttft, tpot, throughput;
+};
+
+// One row with what was said of it.
+struct Judged {
+  Quantity3 predicted;
+  Quantity3 spread;  // of logarithms; all 0: no interval
+};
+
+struct GroupErrors {
+  std::string by, name;  // "engine", "vllm"
+  std::int64_t rows = 0, predicted = 0;
+  QuantityErrors errors;
+  QuantityErrors peer;  // of those of the rows that the other planner predicts
+};
+
+// What a workload group's best rows are, and what ours would be: same model, machine, engine, precision and lengths.
+struct RankQuality {
+  std::int64_t groups = 0;
+  std::int64_t held = 0;        // groups where the pick keeps the measured TPOT target
+  double throughput_ratio = 0;  // of the pick against the best that keeps it, mean over groups where it is held
+};
+
+using RowFilter = std::function<bool(std::size_t)>;
+
+[[nodiscard]] QuantityErrors errors_of(const std::vector<ServingRow>& rows, const std::vector<Judged>& judged,
+                                       const RowFilter& counts);
+[[nodiscard]] QuantityErrors peer_errors(const std::vector<ServingRow>& rows, const RowFilter& counts);
+
+struct RowGrouping {
+  const char* by;
+  std::string (*name)(const ServingRow&);
+};
+[[nodiscard]] const std::vector<RowGrouping>& row_groupings();
+// "MiniMax-M2.5, b200_sxm, vllm, fp8": rows that share kernels.
+[[nodiscard]] std::string kernel_group(const ServingRow& row);
+
+// Rows that are not `counts` are left out.
+[[nodiscard]] std::vector<GroupErrors> group_errors(const std::vector<ServingRow>& rows,
+                                                    const std::vector<PricedRow>& priced,
+                                                    const std::vector<Judged>& judged, const RowFilter& counts);
+[[nodiscard]] RankQuality rank_quality(const std::vector<ServingRow>& rows, const std::vector<Judged>& judged,
+                                       const RowFilter& counts);
+
+}  // namespace shardplan

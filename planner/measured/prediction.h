@@ -1,0 +1,54 @@
+// What the planner says of measured rows: each priced once, then served as often as engine times are tried.
+//
+// Rows go the planner's normal way (legality, lowering, ledger, prices); prices carry no engine factors, which are
+// applied in the closed loop, so that a fit over engine times asks for no price again. Configurations are lowered once.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "planner/measured/serving_rows.h"
+#include "planner/serving_interval.h"
+#include "planner/serving_loop.h"
+
+namespace shardplan {
+
+struct PricedRow {
+  bool legal = false;
+  std::string refusal;  // of what is not legal: rule and message
+  bool holds = true;    // the cache and the seats hold the concurrency
+  LoopSteps steps;      // of one replica, parts without factors
+  LoopTraffic traffic;
+  TimesKey key;
+  PartSpreads spreads;
+  double waiting = 0;      // requests of a replica that find no place
+  double concurrency = 0;  // of the deployment
+  double gpus = 1;
+};
+
+struct Quantity3 {  // seconds, seconds, output tokens/s/GPU
+  double tpot = 0, ttft = 0, throughput = 0;
+};
+
+[[nodiscard]] Quantity3 serve_row(const PricedRow& row, const EngineTimes& times);
+// Standard deviations of the logarithms.
+[[nodiscard]] Quantity3 row_spread(const PricedRow& row, const EngineTimes& times);
+
+class RowPricer {
+ public:
+  RowPricer();
+  ~RowPricer();
+  RowPricer(const RowPricer&) = delete;
+  RowPricer& operator=(const RowPricer&) = delete;
+  [[nodiscard]] PricedRow price(const RowQuestion& question);
+
+ private:
+  struct Shared;
+  std::map<std::string, std::unique_ptr<Shared>> shared_;
+};
+
+[[nodiscard]] std::vector<PricedRow> price_rows(const std::vector<ServingRow>& rows, const CsvTable& table);
+
+}  // namespace shardplan

@@ -1,0 +1,42 @@
+// Measured serving points: one row of a table each, and the question to the planner that it answers.
+//
+// Columns: model, hardware, engine, isl, osl, concurrency, gpus, tp, tpot_ms and ttft_ms must be there; engine_version,
+// precision, dense_format, expert_format, kv_dtype, token_budget, memory_fraction, pp, dpa, moe_tp, ep, protocol,
+// quality, id, output_tokens_per_second_per_gpu, peer_* may. Others are ignored.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/measured/csv_table.h"
+#include "planner/plan.h"
+
+namespace shardplan {
+
+struct Observed {
+  std::optional<double> ttft, tpot;  // seconds
+  std::optional<double> throughput;  // output tokens/s/GPU
+};
+
+struct ServingRow {
+  std::int64_t line = 0;
+  std::string id, model, hardware, engine, version, precision, dense_format, expert_format, kv_dtype, protocol, quality;
+  std::int64_t isl = 0, osl = 0, concurrency = 0, gpus = 0, tp = 1, pp = 1, dpa = 1, moe_tp = 1, ep = 1;
+  std::int64_t token_budget = 0;     // 0: the engine's
+  double memory_fraction_ratio = 0;  // 0: the engine's
+  Observed measured;
+  Observed peer;  // what another planner says of the row
+};
+
+// Refuses a malformed table whole.
+[[nodiscard]] std::vector<ServingRow> read_serving_rows(const CsvTable& table);
+
+// A row as the planner's question. Models, machines and formats are looked up: InputError naming line and column.
+struct RowQuestion {
+  PlanRequest request;
+  ParallelConfig config;
+};
+[[nodiscard]] RowQuestion question_of(const ServingRow& row, const CsvTable& table);
+
+}  // namespace shardplan

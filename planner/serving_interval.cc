@@ -1,0 +1,122 @@
+#include "planner/serving_interval.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shardplan {
+namespace {
+
+constexpr double kRunToRunTpot =
+    0.03;  // repeated runs of one point: 1.6 % in TPOT, 4.7 % in TTFT; protocols add as much
+constexpr double kRunToRunTtft = 0.15;
+constexpr double kStep = 0.05;  // of a logarithm, for the derivatives
+
+struct Quantities {
+  double tpot = 0, ttft = 0, end_to_end = 0;
+};
+
+Quantities logs(const LoopSteps& s, const EngineTimes& times, const LoopTraffic& traffic) {
+  const LoopTimes t = solve_loop(s, times, traffic);
+  const double ttft = t.ttft();
+  return {std::log(t.tpot), std::log(ttft), std::log(ttft + std::max(0.0, s.osl - 1) * t.tpot)};
+}
+
+class Sum {
+ public:
+  Sum(const LoopSteps& s, const EngineTimes& times, const LoopTraffic& traffic)
+      : steps_(s), traffic_(traffic), base_(logs(s, times, traffic)) {}
+
+  void add(const EngineTimes& moved, double spread) {
+    if (spread <= 0) return;
+    const Quantities q = logs(steps_, moved, traffic_);
+    const auto square = [&](double to, double from) { return std::pow((to - from) / kStep * spread, 2); };
+    tpot_ += square(q.tpot, base_.tpot);
+    ttft_ += square(q.ttft, base_.ttft);
+    end_ += square(q.end_to_end, base_.end_to_end);
+  }
+  [[nodiscard]] LogSpread result() const {
+    return {.tpot = std::sqrt(tpot_ + kRunToRunTpot * kRunToRunTpot),
+            .ttft = std::sqrt(ttft_ + kRunToRunTtft * kRunToRunTtft),
+            .end_to_end = std::sqrt(end_ + kRunToRunTpot * kRunToRunTpot)};
+  }
+
+ private:
+  const LoopSteps& steps_;
+  const LoopTraffic& traffic_;
+  Quantities base_;
+  double tpot_ = 0, ttft_ = 0, end_ = 0;
+};
+
+// `times` with one term longer by kStep.
+EngineTimes moved(const EngineTimes& times, TimeTerm term) {
+  EngineTimes out = times;
+  const double up = std::exp(kStep);
+  switch (term) {
+    case TimeTerm::kStep:
+      out.host.per_step = out.host.per_step * up;
+      break;
+    case TimeTerm::kSequence:
+      out.host.per_sequence = out.host.per_sequence * up;
+      break;
+    case TimeTerm::kLayer:
+      out.host.per_layer = out.host.per_layer * up;
+      break;
+    case TimeTerm::kPrefillLaunch:
+      out.host.prefill_launch_per_layer = out.host.prefill_launch_per_layer * up;
+      break;
+    case TimeTerm::kRequest:
+      out.host.first_token = out.host.first_token * up;
+      break;
+    case TimeTerm::kPromptToken:
+      out.host.per_prompt_token = out.host.per_prompt_token * up;
+      break;
+    case TimeTerm::kPrefillProduct:
+      out.factors.prefill_product *= up;
+      break;
+    case TimeTerm::kPrefillElementwise:
+      out.factors.prefill_elementwise *= up;
+      break;
+    case TimeTerm::kDecode:
+      out.decode_ratio *= up;
+      break;
+    case TimeTerm::kPrefill:
+      out.prefill_ratio *= up;
+      break;
+    case TimeTerm::kQueue:
+      out.queue_ratio *= up;
+      break;
+    default:
+      out.factors.of[static_cast<std::size_t>(term) - static_cast<std::size_t>(TimeTerm::kGemm)] *= up;
+      break;
+  }
+  return out;
+}
+
+bool is_below_decode(TimeTerm term) {
+  return term <= TimeTerm::kLayer || (term >= TimeTerm::kGemm && term <= TimeTerm::kCollective);
+}
+
+}  // namespace
+
+LogSpread spread_of(const LoopSteps& steps, const EngineTimes& times, const LoopTraffic& traffic,
+                    const PartSpreads& parts) {
+  Sum sum(steps, times, traffic);
+  const bool settled = times.spread[static_cast<std::size_t>(TimeTerm::kDecode)] > 0;
+  for (std::size_t i = 0; i < kTimeTerms; ++i) {
+    const auto term = static_cast<TimeTerm>(i);
+    double spread = times.spread[i];
+    if (settled && is_below_decode(term)) spread = 0;
+    sum.add(moved(times, term), spread);
+    if (settled || term < TimeTerm::kGemm || term > TimeTerm::kCollective) continue;
+    const double own = parts.of[i - static_cast<std::size_t>(TimeTerm::kGemm)];
+    sum.add(moved(times, term), own);
+  }
+  if (parts.transfer > 0 && !settled) {
+    EngineTimes all = times;
+    for (double& factor : all.factors.of) factor *= std::exp(kStep);
+    sum.add(all, parts.transfer);
+  }
+  return sum.result();
+}
+
+}  // namespace shardplan

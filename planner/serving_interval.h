@@ -1,0 +1,32 @@
+// How far a serving prediction may be off: p10 to p90 of TPOT, TTFT and throughput.
+//
+//   var(log q) = sum over engine terms (dlog q/dlog term * its spread)^2
+//              + sum over kernel families (dlog q/dlog family * its residual spread)^2
+//              + what no term explains (run to run, protocol)
+// Derivatives are taken on the closed loop itself, so that a kernel that takes a tenth of a step widens the interval by
+// a tenth of its own. A term that rows of this deployment settled (`decode` in an overlay) replaces the spreads below
+// it.
+#pragma once
+
+#include "planner/serving_loop.h"
+
+namespace shardplan {
+
+// Standard deviations of logarithms: of kernels against the tables that they were fitted on.
+struct PartSpreads {
+  StepParts of{0.08, 0.06, 0.15, 0.15, 0.09, 0.07, 0.25, 0.2, 0.1};
+  double transfer = 0;  // of every kernel, where the profile's coefficients are another device's
+};
+
+struct LogSpread {
+  double tpot = 0;
+  double ttft = 0;
+  double end_to_end = 0;  // of a request: throughput is its inverse
+};
+
+inline constexpr double kP90 = 1.2815515655446004;  // standard deviations from the median to p90
+
+[[nodiscard]] LogSpread spread_of(const LoopSteps& steps, const EngineTimes& times, const LoopTraffic& traffic,
+                                  const PartSpreads& parts);
+
+}  // namespace shardplan

@@ -1,0 +1,59 @@
+// The closed loop of continuous batching, from the parts of two steps: one of decodes alone, one with prompts.
+//
+//   Td = sum of parts x factors + L*layer + step + B*sequence             a decode step of B sequences
+//   Tm = ((with prompts)^4 + (L*prefill_launch)^4)^(1/4)                  never under its launches
+//   P  = chunks*(Tm - Td)/k          what one of k prompts taken together adds to the others' time
+//   lambda = N/(t0 + (osl-1)*TPOT),  TPOT = Td + lambda*P*TPOT*(N-k)/N    t0: a request's own prefill steps
+// solved as a quadratic, so that Little's law holds by construction. Where prompts have steps of their own (prefill
+// first), Tm is that step and nothing is subtracted. Requests of equal lengths under such a scheduler move in waves:
+// all N prompts follow one another, half of that time falls into TTFT and half stretches the decodes of those already
+// in. TTFT = own steps + the step under way + prompts ahead + a share of the opening burst + the server path. Wrong:
+// prompts ahead are an M/D/1 queue at half weight; arrivals of a closed loop are smoother than that. Pure numbers: a
+// fit evaluates it a million times without a price being asked.
+#pragma once
+
+#include "planner/engine_times.h"
+
+namespace shardplan {
+
+struct StepCost {
+  StepParts slowest{};  // of the longest stage, seconds
+  StepParts sum{};      // of all stages and the hops between them
+  double slowest_layers = 0;
+  double layers = 0;
+  double prefill_ratio = 0;  // of the tokens, those of prompts
+};
+
+struct LoopSteps {
+  double running = 1;    // requests at work in one instance
+  double in_flight = 1;  // batches in the pipeline
+  double groups = 1;     // attention groups that share the sequences of a batch
+  double stages = 1;
+  double isl = 1;
+  double osl = 1;
+  StepCost decode;
+  StepCost mixed;  // the same decodes with a chunk of the prompts; the chunk alone where they do not mix
+  bool mixes = true;
+  double prompts = 1;  // taken together
+  double chunks = 1;   // steps they take
+};
+
+struct LoopTraffic {
+  double burst_ratio = 0;  // requests that arrive at once in the beginning, of all that are averaged over
+  bool waves = false;      // equal lengths: requests that started together stay together
+};
+
+struct LoopTimes {
+  double decode_step = 0;
+  double prefill_extra = 0;
+  double tpot = 0;
+  double requests_per_second = 0;
+  double ttft_prefill = 0;
+  double ttft_queue = 0;
+  double ttft_host = 0;
+  [[nodiscard]] double ttft() const { return ttft_prefill + ttft_queue + ttft_host; }
+};
+
+[[nodiscard]] LoopTimes solve_loop(const LoopSteps& steps, const EngineTimes& times, const LoopTraffic& traffic);
+
+}  // namespace shardplan

@@ -1,0 +1,112 @@
+// The two steps of the closed loop, priced: see planner/serving.h.
+#include <algorithm>
+#include <cmath>
+
+#include "planner/serving.h"
+
+namespace shardplan {
+namespace {
+
+bool alike(const StageLayers& a, const StageLayers& b) {
+  return a.is_first == b.is_first && a.is_last == b.is_last && a.of_kind == b.of_kind;
+}
+
+double total(const StepParts& parts) {
+  double sum = 0;
+  for (const double part : parts) sum += part;
+  return sum;
+}
+
+void add(StepParts& to, const StepParts& parts, double times) {
+  for (std::size_t i = 0; i < kStepParts; ++i) to[i] += times * parts[i];
+}
+
+StepCost step_cost(const ServingInput& in, const BatchShape& shape) {
+  StepCost out;
+  const StageLayers* before = nullptr;
+  StepParts parts{};
+  double longest = -1;
+  for (const StageLayers& stage : in.stages) {  // stages that hold the same layers take the same time
+    if (before == nullptr || !alike(*before, stage)) {
+      parts = in.pricer.stage(stage, shape).parts;
+      before = &stage;
+    }
+    const auto layers = static_cast<double>(stage.count);
+    const double seconds = total(parts) + in.times.host.per_layer.value() * layers;
+    if (seconds > longest) {
+      longest = seconds;
+      out.slowest = parts;
+      out.slowest_layers = layers;
+    }
+    add(out.sum, parts, 1);
+    out.layers += layers;
+  }
+  if (in.stages.size() > 1) {
+    out.sum[index_of(StepPart::kCollective)] +=
+        in.pricer.hop(shape).value() * static_cast<double>(in.stages.size() - 1);
+  }
+  const auto prompt = static_cast<double>(shape.prefill_sequences * shape.prefill_tokens);
+  const double tokens = prompt + static_cast<double>(shape.decode_sequences);
+  out.prefill_ratio = tokens > 0 ? prompt / tokens : 0;
+  return out;
+}
+
+// Fills the prompts' part of `s` and returns its shape: k prompts at once in `chunks` steps, k = 1 + N/osl as they come
+// free (all that fit where they move in waves), within the token budget beside the decode tokens. Attention groups take
+// prompts in step with one another.
+BatchShape prompt_shape(const ServingInput& in, const Workload& w, double batch, LoopSteps& s) {
+  const auto fresh = static_cast<double>(std::max<std::int64_t>(1, w.isl - w.prefix));
+  const bool alone = !s.mixes || in.times.prefill_first;
+  const auto budget = static_cast<double>(in.scheduler.max_batched_tokens);
+  const double room = std::max(1.0, budget - (alone ? 0 : batch / s.groups));
+  const double fit = std::max(1.0, std::floor(room / fresh)) * s.groups;
+  const bool waves = w.equal_lengths && in.times.prefill_first;
+  s.prompts = std::max(1.0, std::min({waves ? batch : s.groups + batch / s.osl, fit, batch}));
+  const double in_group = std::max(1.0, s.prompts / s.groups);
+  s.chunks = std::max(1.0, std::ceil(in_group * fresh / room));
+  BatchShape shape;
+  shape.prefill_sequences = static_cast<std::int64_t>(std::ceil(s.prompts - 1e-9));
+  const double share = s.prompts / static_cast<double>(shape.prefill_sequences);
+  shape.prefill_tokens = static_cast<std::int64_t>(std::ceil(share * fresh / s.chunks));
+  shape.prefill_prefix = static_cast<double>(w.prefix) + (fresh - fresh / s.chunks) / 2;
+  return shape;
+}
+
+}  // namespace
+
+LoopTraffic loop_traffic(const Workload& workload) {
+  return {.burst_ratio = workload.burst_ratio, .waves = workload.equal_lengths};
+}
+
+// A request holds its prompt and, on average, half its output while it runs; all of it where the engine reserves it.
+RunningLimit running_limit(const ServingInput& input, const Workload& w) {
+  const std::int64_t held = input.scheduler.reserves_output ? w.tokens() : w.isl + w.osl / 2;
+  const auto capacity = static_cast<double>(input.ledger.request_capacity(held));
+  const auto seats = static_cast<double>(input.scheduler.max_sequences * input.config.dpa);
+  return capacity <= seats ? RunningLimit{capacity, "kv cache"} : RunningLimit{seats, "seats"};
+}
+
+LoopSteps loop_steps(const ServingInput& input, const Workload& w, double running) {
+  LoopSteps s;
+  s.running = running;
+  s.in_flight = static_cast<double>(std::clamp<std::int64_t>(static_cast<std::int64_t>(running), 1, input.config.pp));
+  s.groups = static_cast<double>(input.config.dpa);
+  s.stages = static_cast<double>(input.stages.size());
+  s.isl = static_cast<double>(w.isl);
+  s.osl = static_cast<double>(w.osl);
+  s.mixes = input.mixes;
+  const double batch = running / s.in_flight;
+  BatchShape decode;
+  decode.decode_sequences = static_cast<std::int64_t>(std::ceil(batch - 1e-9));
+  decode.decode_context = s.isl + s.osl / 2;
+  BatchShape mixed = prompt_shape(input, w, batch, s);
+  if (s.mixes && !input.times.prefill_first) {
+    mixed.decode_sequences = decode.decode_sequences;
+    mixed.decode_context = decode.decode_context;
+  }
+  s.decode = step_cost(input, decode);
+  s.mixed = step_cost(input, mixed);
+  return s;
+}
+
+}  // namespace shardplan

@@ -1,0 +1,46 @@
+#include "tools/commands/validate.h"
+
+#include "base/errors.h"
+#include "base/file.h"
+#include "planner/measured/report.h"
+#include "tools/cli/flag_builders.h"
+#include "tools/cli/output.h"
+#include "tools/documents/validate_document.h"
+#include "tools/tables/validate_table.h"
+
+namespace shardplan {
+namespace {
+
+constexpr std::int64_t kMostBytes = 256LL << 20;
+
+constexpr const char* kHelp =
+    "Predictions against a table of measured serving points: error statistics overall and by group, how often the "
+    "interval\n"
+    "holds the measurement, the worst rows with their breakdown, and another planner's predictions side by side "
+    "(peer_*).\n"
+    "A malformed table is refused whole, with file, line and column.";
+
+}  // namespace
+
+void run_validate(const Words& words) {
+  std::string measured, method;
+  ValidateOptions options;
+  Output output;
+  CommandLine line{"shardplan validate", kHelp, "shardplan validate --measured serving.csv --quality A", {}, {}};
+  line.groups.push_back(
+      {"Measurements",
+       {text_flag("--measured", "FILE", "a CSV of measured serving points", measured),
+        text_flag("--quality", "LIST", "rows of these qualities, as \"A,B\" (all)", options.qualities),
+        choice_flag<std::string>("--method", "how rows are predicted (analytic)", method,
+                                 {{"analytic", "analytic"}})}});
+  line.groups.push_back(output_flags(output));
+  if (!parse_command_line(line, words)) return;
+  if (measured.empty()) throw InputError("--measured", "is missing", "a CSV file of measured points");
+  check_output(output);
+  const CsvTable table(measured, read_file(measured, kMostBytes));
+  const ValidateReport report = validate_serving(table, options);
+  deliver(
+      output, [&] { return validate_table(report); }, [&] { return validate_document(report); });
+}
+
+}  // namespace shardplan
