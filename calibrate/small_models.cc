@@ -114,6 +114,37 @@ ModelSpec small_sparse() {
   return model_of("sparse", {layer("dsa", dsa, dense()), layer("blocks", blocks, dense())});
 }
 
+ModelSpec small_compressed() {
+  AttentionSpec window{.kind = AttentionKind::kCompressed, .q_heads = 8, .kv_heads = 1, .head_dim = 6, .v_head_dim = 6, .window = 3};
+  window.sinks = true;
+  window.q_latent = 10;
+  window.nope_dim = 2;
+  window.rope_dim = 4;
+  window.compressed = {.output_rank = 3, .output_groups = 4, .streams = 2};
+  AttentionSpec chosen = window;
+  chosen.compressed.ratio = 4;
+  chosen.index = {.heads = 3, .head_dim = 4, .top_k = 2, .weighted = true};
+  AttentionSpec all = window;
+  all.compressed.ratio = 3;
+  return model_of("compressed", {layer("window", window, moe(8)), layer("chosen", chosen, moe(8)), layer("all", all, moe(8))});
+}
+
+ModelSpec small_biased() {
+  AttentionSpec oss = grouped();
+  oss.qkv_bias = oss.output_bias = oss.sinks = oss.qk_norm = true;
+  FfnSpec biased = dense();
+  biased.bias = true;
+  AttentionSpec whole = grouped();
+  whole.qk_norm = whole.qk_norm_whole = whole.qkv_bias = true;
+  FfnSpec experts = moe(0);
+  experts.bias = experts.router_bias = true;
+  AttentionSpec down = latent(10);
+  down.qkv_bias = down.output_bias = true;
+  FfnSpec gated = moe(8);
+  gated.shared_gate = true;
+  return model_of("biased", {layer("biases", oss, biased), layer("whole_norm", whole, experts), layer("latent_biases", down, gated)});
+}
+
 RaggedBatch decode_batch(const std::vector<std::int64_t>& contexts) { return mixed_batch(contexts, {}); }
 
 RaggedBatch prefill_batch(const std::vector<Prompt>& prompts) { return mixed_batch({}, prompts); }

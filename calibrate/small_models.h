@@ -20,6 +20,8 @@ namespace shardplan {
 [[nodiscard]] ModelSpec small_delta();        // a gated delta net, then GQA
 [[nodiscard]] ModelSpec small_key_delta();    // KDA with a full and a narrow gate, then gated MLA without positions
 [[nodiscard]] ModelSpec small_sparse();       // MLA with an indexer (DSA), GQA over chosen blocks (MiniMax-M3)
+[[nodiscard]] ModelSpec small_compressed();   // DeepSeek-V4: a window, chosen entries of 4 tokens, all entries of 3; two residual streams
+[[nodiscard]] ModelSpec small_biased();       // biases everywhere, Q/K norms by head and over all heads, a gate on the shared expert
 
 // Decode sequences holding these many positions, their own included.
 [[nodiscard]] RaggedBatch decode_batch(const std::vector<std::int64_t>& contexts);

@@ -87,8 +87,4 @@ LocalArray TensorSource::token_ids(const LocalDims& dims, std::int64_t vocab) co
   return array;
 }
 
-double TensorSource::sink(std::int64_t layer, std::int64_t head) const {
-  return uniform(key("sinks", Part::kAttention, 0, layer), {head});
-}
-
 }  // namespace shardplan

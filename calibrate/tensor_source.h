@@ -35,8 +35,6 @@ class TensorSource {
   [[nodiscard]] LocalArray cut(const LogicalGraph& graph, TensorId tensor, std::int64_t layer, const LocalDims& dims) const;
   // Token ids in [0, vocab) of the tokens in `dims`.
   [[nodiscard]] LocalArray token_ids(const LocalDims& dims, std::int64_t vocab) const;
-  // Sink logit of a query head.
-  [[nodiscard]] double sink(std::int64_t layer, std::int64_t head) const;
 
  private:
   std::uint64_t seed_;

@@ -32,8 +32,10 @@ bool is_view(const StepGraph& graph, const Node& node) {
     case OpKind::kSplit:
     case OpKind::kPrefix:
     case OpKind::kJoin:
+    case OpKind::kRegroup:
     case OpKind::kAdd:
     case OpKind::kRotary: return true;
+    case OpKind::kNorm: return !graph.op_of(node).own_kernel;   // in place
     default: return false;
   }
 }

@@ -37,12 +37,6 @@ void add_scaled(PartBytes& total, const PartBytes& part, double count) {
   for (std::size_t i = 0; i < kParts; ++i) total[i] += part[i] * count;
 }
 
-struct LayerCache {
-  double bytes_per_token = 0;   // on the rank, per token of a request: positions over cp ranks
-  std::int64_t window = 0;
-  double bytes_per_request = 0; // state of recurrent layers
-};
-
 std::int64_t position_parts(const StepGraph& graph, const Placement& placement) {
   std::int64_t parts = 1;
   for (const Shard& shard : placement.of(Dim::kPositions)) {
@@ -51,19 +45,25 @@ std::int64_t position_parts(const StepGraph& graph, const Placement& placement) 
   return parts;
 }
 
-// Caches of a layer: each name once (a mixed graph names the same cache in both phases).
-LayerCache cache_of(const StepGraph& graph, const LayerKind& kind) {
-  LayerCache cache{0, kind.attention.window, 0};
+// Caches and states of a layer, one term for each window: each name once (a mixed graph names the same cache in both phases).
+std::vector<Ledger::CacheTerm> cache_of(const StepGraph& graph, const LayerKind& kind) {
+  std::vector<Ledger::CacheTerm> terms{{.window = kind.attention.window}};
   std::vector<std::string> seen;
   for (const Value& value : graph.values) {
     const Tensor& tensor = graph.logical.tensor(value.tensor);
     if (tensor.lifetime != Lifetime::kCache || std::find(seen.begin(), seen.end(), tensor.name) != seen.end()) continue;
     seen.emplace_back(tensor.name);
     const double whole = static_cast<double>(fixed_elements(graph, tensor, value.placement)) * element_bytes(tensor);
-    if (tensor.has(Dim::kRequests)) cache.bytes_per_request += whole;
-    else cache.bytes_per_token += whole / static_cast<double>(position_parts(graph, value.placement));
+    if (tensor.has(Dim::kRequests)) {
+      terms.front().bytes_per_request += whole;
+      continue;
+    }
+    const std::int64_t window = tensor.every > 1 ? 0 : kind.attention.window;   // entries outlive the window
+    auto term = std::find_if(terms.begin(), terms.end(), [&](const Ledger::CacheTerm& t) { return t.window == window; });
+    if (term == terms.end()) term = terms.insert(terms.end(), {.window = window});
+    term->bytes_per_token += whole / static_cast<double>(position_parts(graph, value.placement));
   }
-  return cache;
+  return terms;
 }
 
 std::int64_t cp_parts(const StageGraphs& graphs) {
@@ -121,9 +121,10 @@ StageLedger make_stage(const ModelSpec& model, const ParallelConfig& config, con
     if (stage.of_kind[k] == 0) continue;
     const auto count = static_cast<double>(stage.of_kind[k]);
     add_scaled(weights, weights_of(graphs.layers[k], config), count);
-    const LayerCache cache = cache_of(graphs.layers[k], model.kinds[k]);
-    ledger.kv_bytes_per_token += cache.bytes_per_token * count;
-    terms.push_back({cache.window, cache.bytes_per_token * count, cache.bytes_per_request * count});
+    for (const Ledger::CacheTerm& cache : cache_of(graphs.layers[k], model.kinds[k])) {
+      ledger.kv_bytes_per_token += cache.bytes_per_token * count;
+      terms.push_back({cache.window, cache.bytes_per_token * count, cache.bytes_per_request * count});
+    }
   }
   if (stage.is_first) add_scaled(weights, weights_of(graphs.embedding, config), 1);
   if (stage.is_last) {

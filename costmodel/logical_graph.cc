@@ -9,12 +9,17 @@ const char* op_name(OpKind kind) {
   switch (kind) {
     case OpKind::kEmbed: return "embed";
     case OpKind::kNorm: return "norm";
+    case OpKind::kSquares: return "squares";
     case OpKind::kMatmul: return "matmul";
     case OpKind::kRotary: return "rotary";
     case OpKind::kAppend: return "append";
     case OpKind::kPrefix: return "prefix";
     case OpKind::kAttention: return "attention";
     case OpKind::kIndex: return "index";
+    case OpKind::kCompress: return "compress";
+    case OpKind::kRegroup: return "regroup";
+    case OpKind::kStreamsIn: return "streams_in";
+    case OpKind::kStreamsOut: return "streams_out";
     case OpKind::kScan: return "scan";
     case OpKind::kActivate: return "activate";
     case OpKind::kRoute: return "route";

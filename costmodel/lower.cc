@@ -91,13 +91,15 @@ class Lowering {
       weights.push_back(latest(id));
       input.weights.push_back(out_.value(weights.back()).placement);
     }
+    ValueList biases;
+    for (const TensorId id : op.biases) biases.push_back(id < 0 ? -1 : latest(id));
     RuleResult rule = op_rule(input);
     if (op.kind == OpKind::kExperts && strategy_.dispatch_experts) {
-      lower_dispatched(index, rule, weights);
+      lower_dispatched(index, rule, {weights, biases});
     } else if (ring_applies(op, input, rule)) {
-      lower_ring(index, rule);
+      lower_ring(index, rule, weights);
     } else {
-      Node node{NodeKind::kCompute, index, {}, std::move(weights), {}, {}};
+      Node node{NodeKind::kCompute, index, {}, std::move(weights), {}, {}, std::move(biases)};
       for (std::size_t i = 0; i < op.inputs.size(); ++i) node.inputs.push_back(as_placed(op.inputs[i], rule.need[i], index));
       emit(std::move(node), rule.out);
     }
@@ -114,9 +116,14 @@ class Lowering {
   }
 
   // Tokens to the ranks of their experts, the experts there, partial results back.
-  void lower_dispatched(std::int32_t index, const RuleResult& rule, const ValueList& weights) {
+  struct HeldWeights {
+    ValueList weights;
+    ValueList biases;
+  };
+
+  void lower_dispatched(std::int32_t index, const RuleResult& rule, const HeldWeights& held) {
     const LogicalOp op = out_.logical.ops[static_cast<std::size_t>(index)];
-    const DigitSet group = out_.value(weights[0]).placement.sharded();
+    const DigitSet group = out_.value(held.weights[0]).placement.sharded();
     const ValueId x = as_placed(op.inputs[0], rule.need[0], index);
     const ValueId routing = as_placed(op.inputs[1], rule.need[1], index);
     Placement routed = rule.need[0];
@@ -128,7 +135,7 @@ class Lowering {
     Placement partial = routed;
     partial.sum = group;
     const ValueId outcome = hold_copy(op.outputs[0], "experts_partial", partial, nullptr);
-    out_.nodes.push_back({NodeKind::kCompute, index, {sent_x, sent_routing}, weights, {outcome}, {}});
+    out_.nodes.push_back({NodeKind::kCompute, index, {sent_x, sent_routing}, held.weights, {outcome}, {}, held.biases});
     const ValueId combined = hold(op.outputs[0], rule.out[0]);
     out_.nodes.push_back({NodeKind::kCombine, index, {outcome, routing}, {}, {combined}, group});
   }
@@ -144,13 +151,13 @@ class Lowering {
 
   // Prefill attention whose fresh keys lie on other ranks, when the strategy pipelines their gathering.
   bool ring_applies(const LogicalOp& op, const RuleInput& input, const RuleResult& rule) const {
-    return strategy_.ring_attention && op.attention.top_k == 0 && op.kind == OpKind::kAttention && op.attention.phase == Phase::kPrefill &&
+    return strategy_.ring_attention && op.attention.top_k == 0 && !op.attention.shared_kv && op.kind == OpKind::kAttention && op.attention.phase == Phase::kPrefill &&
            !(input.have[1].of(Dim::kTokens) == rule.need[1].of(Dim::kTokens));
   }
 
-  void lower_ring(std::int32_t index, const RuleResult& rule) {
+  void lower_ring(std::int32_t index, const RuleResult& rule, const ValueList& weights) {
     const LogicalOp op = out_.logical.ops[static_cast<std::size_t>(index)];
-    Node node{NodeKind::kRingAttention, index, {as_placed(op.inputs[0], rule.need[0], index)}, {}, {}, {}};
+    Node node{NodeKind::kRingAttention, index, {as_placed(op.inputs[0], rule.need[0], index)}, weights, {}, {}};
     std::vector<ValueId> gathered;
     for (std::size_t i = 1; i < op.inputs.size(); ++i) {
       if (i > 2) {

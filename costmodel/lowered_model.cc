@@ -10,7 +10,8 @@ StepGraph boundary_graph(const ModelSpec& model, const Strategy& strategy, StepF
   StepGraph graph;
   graph.mesh = strategy.mesh;
   graph.form = form;
-  Tensor x{.name = "x", .part = Part::kResidual, .dims = {{Dim::kTokens}, {Dim::kHidden, model.hidden}}, .format = formats.activation};
+  Tensor x{.name = "x", .part = Part::kResidual, .dims = {{Dim::kTokens}}, .format = formats.activation};
+  for (const DimExtent& dim : residual_dims(model)) x.dims.push_back(dim);
   const TensorId tensor = graph.logical.add(std::move(x));
   graph.logical.op({.kind = OpKind::kAdd, .name = "pipeline", .inputs = {tensor}, .outputs = {tensor}});
   graph.values = {{tensor, strategy.residual, false}, {tensor, strategy.residual, false}};

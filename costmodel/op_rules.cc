@@ -63,7 +63,30 @@ RuleResult embed_rule(const RuleInput& in) {
   return {{need}, {out}};
 }
 
+// Heads stay where they are: their sums of squares come as a value of their own.
+RuleResult norm_by_squares_rule(const RuleInput& in) {
+  const Placement need = settle(in.have[0], in.strategy.residual);
+  Placement squares;
+  append_all(squares, need.of(Dim::kTokens));
+  return {{need, squares}, {need}};
+}
+
+RuleResult squares_rule(const RuleInput& in) {
+  RuleResult result;
+  for (const Placement& have : in.have) result.need.push_back(settle(have, in.strategy.residual));
+  Placement out;
+  append_all(out, result.need[0].of(Dim::kTokens));
+  for (const Placement& need : result.need) {
+    for (const Shard& shard : need.shards) {
+      if (shard.dim == Dim::kHeads || shard.dim == Dim::kKvHeads) out.sum.insert(shard.digit);
+    }
+  }
+  result.out = {out};
+  return result;
+}
+
 RuleResult norm_rule(const RuleInput& in) {
+  if (in.have.size() > 1) return norm_by_squares_rule(in);
   const Tensor& x = in.graph.tensor(in.op.inputs[0]);
   const Placement need = without_dim(settle(in.have[0], in.strategy.residual), x.dims.back().dim);
   return {{need}, {need}};
@@ -187,9 +210,19 @@ void place_selection(const RuleInput& in, RuleResult& result) {
   result.need.back() = need;
 }
 
+// Each query head lies with its sink.
+void require_sinks(const RuleInput& in, const RuleResult& result) {
+  if (in.weights.empty()) return;
+  const ShardList sinks = in.weights[0].of(Dim::kHeads);
+  const ShardList heads = result.out[0].of(Dim::kHeads);
+  const bool prefix = sinks.size() <= heads.size() && std::equal(sinks.begin(), sinks.end(), heads.begin());
+  if (!prefix) throw LoweringRefusal("sink_alignment", "a query head would lie on a rank without its sink");
+}
+
 RuleResult attention_rule(const RuleInput& in) {
   RuleResult result = in.op.attention.phase == Phase::kDecode ? decode_attention_rule(in) : prefill_attention_rule(in);
   place_selection(in, result);
+  require_sinks(in, result);
   return result;
 }
 
@@ -238,8 +271,40 @@ RuleResult scan_rule(const RuleInput& in) {
   return result;
 }
 
-// All operands where the first one lies.
+// Tokens of a request whole and in order, as its state lies; entries come out there.
+RuleResult compress_rule(const RuleInput& in) {
+  const Placement state = in.strategy.place(in.graph.tensor(in.op.outputs[1]));
+  Placement tokens;
+  for (const Shard& shard : state.of(Dim::kRequests)) tokens.shards.push_back({Dim::kTokens, shard.digit, shard.layout});
+  return {{tokens, tokens}, {tokens, state}};
+}
+
+// Whole groups of heads on each rank.
+RuleResult regroup_rule(const RuleInput& in) {
+  RuleResult result = pass_through(in);
+  const std::int64_t groups = in.graph.tensor(in.op.outputs[0]).extent(Dim::kHeads);
+  if (groups % in.strategy.mesh.size(result.need[0].digits(Dim::kHeads)) != 0) {
+    throw LoweringRefusal("output_groups", "a group of heads would lie on several ranks");
+  }
+  return result;
+}
+
+// Streams stay as the residual lies; the block's output comes there.
+RuleResult streams_rule(const RuleInput& in) {
+  RuleResult result;
+  for (std::size_t i = 0; i < in.have.size(); ++i) result.need.push_back(in.have.size() > 1 ? in.strategy.residual : settle(in.have[0], in.strategy.residual));
+  result.out = {result.need[0]};
+  return result;
+}
+
+// All operands where the first one lies; one number for each token where the last one's tokens lie.
 RuleResult activate_rule(const RuleInput& in) {
+  if (in.graph.tensor(in.op.inputs[0]).dims.size() == 1) {
+    const Placement need = settle(in.have.back(), in.strategy.residual);
+    Placement tokens;
+    append_all(tokens, need.of(Dim::kTokens));
+    return {{tokens, need}, {need}};
+  }
   const Placement need = settle(in.have[0], in.strategy.residual);
   RuleResult result;
   for (std::size_t i = 0; i < in.have.size(); ++i) result.need.push_back(need);
@@ -321,10 +386,15 @@ RuleResult op_rule(const RuleInput& in) {
   switch (in.op.kind) {
     case OpKind::kEmbed: return embed_rule(in);
     case OpKind::kNorm: return norm_rule(in);
+    case OpKind::kSquares: return squares_rule(in);
     case OpKind::kMatmul: return matmul_rule(in);
     case OpKind::kAppend: return append_rule(in);
     case OpKind::kAttention: return attention_rule(in);
     case OpKind::kIndex: return index_rule(in);
+    case OpKind::kCompress: return compress_rule(in);
+    case OpKind::kRegroup: return regroup_rule(in);
+    case OpKind::kStreamsIn:
+    case OpKind::kStreamsOut: return streams_rule(in);
     case OpKind::kScan: return scan_rule(in);
     case OpKind::kActivate: return activate_rule(in);
     case OpKind::kRoute: return route_rule(in);

@@ -63,6 +63,12 @@ const char* dim_name(Dim dim) {
       return "selected";
     case Dim::kVocab:
       return "vocab";
+    case Dim::kOutputLatent:
+      return "output_latent";
+    case Dim::kStreams:
+      return "streams";
+    case Dim::kMix:
+      return "mix";
   }
   throw InternalError("unknown dimension");
 }

@@ -31,6 +31,9 @@ enum class Dim : std::uint8_t {
   kIndexHeads,    // heads of a sparse attention's indexer; never sharded
   kSelected,      // positions chosen for a token; never sharded
   kVocab,
+  kOutputLatent,  // rank of a low-rank output projection; never sharded
+  kStreams,       // residual streams (DeepSeek-V4); never sharded
+  kMix,           // mixing weights of residual streams; never sharded
 };
 [[nodiscard]] const char* dim_name(Dim dim);
 

@@ -47,6 +47,7 @@ struct Node {
   ValueList weights;
   ValueList outputs;   // kDispatch: (x, routing); kRingAttention: (o, k gathered, v gathered)
   DigitSet group;                 // of a communicating node
+  ValueList biases{};             // as the op's; -1: none
 };
 
 struct StepGraph {

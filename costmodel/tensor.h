@@ -33,6 +33,7 @@ struct Tensor {
   Phase phase = Phase::kAll; // of ragged dimensions
   DimList dims;
   const NumberFormat* format = nullptr;  // how its elements are stored and sent
+  std::int64_t every = 1;    // caches: one row for so many positions (compressed entries)
   // Weights: which of dims are the outputs (rows) of the product, for block scales and rules.
   InlineVector<Dim, 4> output_dims;
 

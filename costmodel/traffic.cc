@@ -115,7 +115,9 @@ TrafficForm expert_traffic(const StepGraph& graph, const Node& node, TrafficForm
 
 bool communicates(NodeKind kind) { return kind != NodeKind::kCompute && kind != NodeKind::kSlice; }
 
-double element_bytes(const Tensor& tensor) { return tensor.format->bytes_per_element(); }
+double element_bytes(const Tensor& tensor) {
+  return tensor.format->bytes_per_element() / static_cast<double>(tensor.every);
+}
 
 std::int64_t fixed_elements(const StepGraph& graph, const Tensor& tensor, const Placement& placement) {
   std::int64_t elements = 1;

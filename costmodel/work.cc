@@ -43,6 +43,14 @@ WorkForm embedding(const StepGraph& graph, const Node& node) {
   return form;
 }
 
+double bias_bytes(const StepGraph& graph, const Node& node) {
+  double bytes = 0;
+  for (const ValueId id : node.biases) {
+    if (id >= 0) bytes += value_bytes(graph, id);
+  }
+  return bytes;
+}
+
 // Local extents of one product by the roles of the weight's dimensions.
 ProductShape product_shape(const StepGraph& graph, const Tensor& weight, const Placement& placement, const Tensor& x, const Tensor& out) {
   ProductShape shape{1, 1, 1};
@@ -58,7 +66,7 @@ ProductShape product_shape(const StepGraph& graph, const Tensor& weight, const P
 }
 
 WorkForm product(const StepGraph& graph, const Node& node) {
-  WorkForm form{.family = KernelFamily::kGemm};
+  WorkForm form{.family = KernelFamily::kGemm, .weight_bytes = bias_bytes(graph, node)};
   const Symbol rows = value_symbol(graph, node.inputs[0]);
   form.terms.push_back({rows, 0, value_bytes(graph, node.inputs[0]), 0});
   for (std::size_t i = 0; i < node.weights.size(); ++i) {
@@ -85,40 +93,63 @@ double kv_position_bytes(const StepGraph& graph, const Node& node, std::size_t f
   return bytes;
 }
 
+// One set of keys that queries attend to: those of every position, or compressed entries.
+struct KeySet {
+  std::size_t input = 1;
+  std::int64_t seen = 0;     // positions back that a query attends to (0: all); of a selection as many
+  std::int64_t read = 0;     // the same of what a prefill's queries together read
+  double pair_flops = 0;     // per position
+};
+
+std::vector<KeySet> key_sets(const AttentionOp& op, double pair_flops) {
+  if (op.entry_tokens == 0) return {{1, op.window > 0 ? op.window : op.top_k, op.window, pair_flops}};
+  const bool decode = op.phase == Phase::kDecode;
+  return {{1, op.window, op.window, pair_flops},
+          {decode ? std::size_t{2} : std::size_t{3}, op.top_k * op.entry_tokens, 0, pair_flops / static_cast<double>(op.entry_tokens)}};
+}
+
+void add_keys(const StepGraph& graph, const Node& node, const KeySet& set, WorkForm& form) {
+  const AttentionOp& op = graph.op_of(node).attention;
+  const double kv = kv_position_bytes(graph, node, set.input, op.shared_kv ? 1 : 2);
+  Symbol pairs;
+  pairs.window = set.seen;
+  pairs.causal = op.causal;
+  pairs.phase = op.phase;
+  if (op.phase == Phase::kDecode) {
+    pairs.kind = SymbolKind::kDecodePositions;
+    pairs.list = graph.value(node.inputs[set.input]).placement.of(Dim::kPositions);
+    pairs.split = ragged_split(graph.mesh, pairs.list, graph.cp_interleave);
+    form.terms.push_back({pairs, set.pair_flops, kv, kv});
+    return;
+  }
+  pairs.list = graph.value(node.inputs[0]).placement.of(Dim::kTokens);
+  pairs.split = ragged_split(graph.mesh, pairs.list, graph.cp_interleave);
+  Symbol keys = pairs;
+  keys.kind = SymbolKind::kKeyPositions;
+  keys.window = set.read;   // the choices of many queries together are all keys
+  form.terms.push_back({keys, 0, kv, kv});
+  pairs.kind = node.kind == NodeKind::kRingAttention ? SymbolKind::kRingPairs : SymbolKind::kPrefillPairs;
+  form.terms.push_back({pairs, set.pair_flops, 0, 0});
+}
+
 WorkForm attention(const StepGraph& graph, const Node& node) {
   const AttentionOp& op = graph.op_of(node).attention;
   const bool decode = op.phase == Phase::kDecode;
   WorkForm form{.family = decode ? KernelFamily::kAttentionDecode : KernelFamily::kAttentionPrefill};
-  const Placement& q = graph.value(node.inputs[0]).placement;
-  const Tensor& q_tensor = graph.tensor_of(node.inputs[0]);
-  const auto heads = static_cast<double>(max_held(graph.mesh, q.of(Dim::kHeads), q_tensor.extent(Dim::kHeads)));
-  const double pair_flops = 2.0 * static_cast<double>(op.qk_dim + op.v_dim) * heads;
+  const Tensor& q = graph.tensor_of(node.inputs[0]);
+  const auto heads = static_cast<double>(max_held(graph.mesh, graph.value(node.inputs[0]).placement.of(Dim::kHeads), q.extent(Dim::kHeads)));
+  form.format = decode ? graph.tensor_of(node.inputs[1]).format : q.format;
   form.terms.push_back({value_symbol(graph, node.inputs[0]), 0, value_bytes(graph, node.inputs[0]) + value_bytes(graph, node.outputs[0]), 0});
-  Symbol pairs;
-  pairs.window = op.window > 0 ? op.window : op.top_k;   // a query sees as many keys of a selection as of a window
-  pairs.causal = op.causal;
-  if (decode) {
-    const Placement& cache = graph.value(node.inputs[1]).placement;
-    form.format = graph.tensor_of(node.inputs[1]).format;
-    pairs.kind = SymbolKind::kDecodePositions;
-    pairs.phase = Phase::kDecode;
-    pairs.list = cache.of(Dim::kPositions);
-    pairs.split = ragged_split(graph.mesh, pairs.list, graph.cp_interleave);
-    const double kv = kv_position_bytes(graph, node, 1, op.shared_kv ? 1 : 2);
-    form.terms.push_back({pairs, pair_flops, kv, kv});
-    return form;
-  }
-  form.format = q_tensor.format;
-  pairs.phase = Phase::kPrefill;
-  pairs.list = q.of(Dim::kTokens);
-  pairs.split = ragged_split(graph.mesh, pairs.list, graph.cp_interleave);
-  Symbol keys = pairs;
-  keys.kind = SymbolKind::kKeyPositions;
-  keys.window = op.window;   // the choices of many queries together are all keys
-  const double kv = kv_position_bytes(graph, node, 1, op.shared_kv ? 1 : 2);
-  form.terms.push_back({keys, 0, kv, kv});
-  pairs.kind = node.kind == NodeKind::kRingAttention ? SymbolKind::kRingPairs : SymbolKind::kPrefillPairs;
-  form.terms.push_back({pairs, pair_flops, 0, 0});
+  for (const KeySet& set : key_sets(op, 2.0 * static_cast<double>(op.qk_dim + op.v_dim) * heads)) add_keys(graph, node, set, form);
+  return form;
+}
+
+// Keys and gates of each token go through the block's state: written once, read once by the entry that they end in.
+WorkForm compress(const StepGraph& graph, const Node& node) {
+  WorkForm form = streaming(graph, node, KernelFamily::kElementwise);
+  const Tensor& state = graph.tensor_of(node.outputs[1]);
+  const double row = 2 * static_cast<double>(graph.op_of(node).compress.columns()) * element_bytes(state);
+  form.terms.push_back({value_symbol(graph, node.inputs[0]), 0, 2 * row, 0});
   return form;
 }
 
@@ -129,7 +160,7 @@ WorkForm index(const StepGraph& graph, const Node& node) {
   WorkForm form{.family = decode ? KernelFamily::kAttentionDecode : KernelFamily::kAttentionPrefill};
   form.format = decode ? graph.tensor_of(key).format : graph.tensor_of(node.inputs[0]).format;
   form.terms.push_back({value_symbol(graph, node.inputs[0]), 0, value_bytes(graph, node.inputs[0]) + value_bytes(graph, node.outputs[0]), 0});
-  const double pair_flops = 2.0 * static_cast<double>(op.heads * op.dim);
+  const double pair_flops = 2.0 * static_cast<double>(op.heads * op.dim) / static_cast<double>(op.every);
   Symbol pairs;
   pairs.phase = op.phase;
   pairs.kind = decode ? SymbolKind::kDecodePositions : SymbolKind::kPrefillPairs;
@@ -184,6 +215,7 @@ WorkForm experts(const StepGraph& graph, const Node& node) {
   // Rows are gathered and scattered (permute, unpermute) and pass the wide activation once.
   form.bytes_per_row = (4 * hidden + matrices * width) * activation;
   form.bytes_per_expert = matrices * hidden * width * up.format->bytes_per_element();
+  form.bytes_per_expert += bias_bytes(graph, node) / static_cast<double>(max_held(graph.mesh, up_placement.of(Dim::kExperts), op.experts));
   form.products.push_back({static_cast<std::int64_t>((matrices - 1) * width), static_cast<std::int64_t>(hidden), 1});
   form.products.push_back({static_cast<std::int64_t>(hidden), static_cast<std::int64_t>(width), 1});
   return form;
@@ -233,6 +265,9 @@ WorkForm work_form(const StepGraph& graph, const Node& node) {
     case OpKind::kAttention: form = attention(graph, node); break;
     case OpKind::kExperts: form = experts(graph, node); break;
     case OpKind::kIndex: form = index(graph, node); break;
+    case OpKind::kCompress: form = compress(graph, node); break;
+    case OpKind::kStreamsIn:
+    case OpKind::kStreamsOut: form = streaming(graph, node, KernelFamily::kElementwise); break;
     case OpKind::kScan: form = scan(graph, node); break;
     case OpKind::kEmbed: form = embedding(graph, node); break;
     case OpKind::kAppend: form = cache_write(graph, node); break;
@@ -240,8 +275,10 @@ WorkForm work_form(const StepGraph& graph, const Node& node) {
     case OpKind::kSplit:
     case OpKind::kJoin:
     case OpKind::kPrefix:
+    case OpKind::kRegroup:
     case OpKind::kLast: form = WorkForm{.own_kernel = false}; break;   // views
-    case OpKind::kNorm:
+    case OpKind::kNorm: form = op.own_kernel ? streaming(graph, node, KernelFamily::kElementwise) : WorkForm{}; break;   // fused: with its reader
+    case OpKind::kSquares:
     case OpKind::kRotary:
     case OpKind::kActivate:
     case OpKind::kAdd: form = streaming(graph, node, KernelFamily::kElementwise); break;

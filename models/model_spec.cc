@@ -64,13 +64,6 @@ std::string numbered_name(const ModelSpec& model, const std::string& name) {
   return namesakes == 0 ? name : name + "_" + std::to_string(namesakes + 1);
 }
 
-// V4 stores a window's token and a compressed entry alike: 448 in fp8 with 7 scales, 64 in bf16, padded; in bf16 plain.
-double compressed_entry_bytes(const AttentionSpec& attention, const NumberFormat& kv) {
-  const auto elements = static_cast<double>(attention.head_dim);
-  const auto rope = static_cast<double>(attention.rope_dim);
-  return kv.bits == 8 ? (elements - rope) + 2 * rope + 8 : elements * kv.bits / 8;
-}
-
 double index_bytes(const AttentionSpec& attention) {
   if (attention.index.heads == 0 || attention.index.shared) return 0;
   return static_cast<double>(attention.index.head_dim) * index_cache_format().bytes_per_element();
@@ -90,7 +83,7 @@ double cache_bytes_of_layer(const AttentionSpec& attention, const NumberFormat& 
     case AttentionKind::kCompressed: {
       const auto ratio = static_cast<double>(attention.compressed.ratio);
       if (ratio == 0) return 0;  // its window is constant
-      return (compressed_entry_bytes(attention, kv) + index_bytes(attention)) / ratio;
+      return (stored(compressed_cache_format(kv), 1, attention.head_dim) + index_bytes(attention)) / ratio;
     }
     case AttentionKind::kRecurrent:
     case AttentionKind::kNone:
@@ -106,6 +99,16 @@ std::int64_t state_bytes_of(const RecurrentSpec& spec) {
   const std::int64_t channels = 2 * spec.key_heads * spec.key_dim + spec.value_heads * spec.value_dim;
   return checked_add(checked_multiply(cells, spec.state_bits / 8, kWhat),
                      checked_multiply(channels, (spec.conv_width - 1) * 2, kWhat), kWhat);
+}
+
+// Keys and gates of every token that an unfinished entry reads.
+std::int64_t compressor_bytes_of(const AttentionSpec& attention) {
+  const std::int64_t ratio = attention.compressed.ratio;
+  if (ratio == 0) return 0;
+  const std::int64_t overlap = ratio == 4 ? 2 : 1;
+  const std::int64_t width = attention.head_dim + (attention.index.heads > 0 ? attention.index.head_dim : 0);
+  constexpr const char* kWhat = "the state of a request";
+  return checked_multiply(checked_multiply(overlap * overlap * 8, ratio, kWhat), width, kWhat);
 }
 
 // Multiply-adds beside the products with weights, of one token.
@@ -206,6 +209,8 @@ const NumberFormat& latent_cache_format(const AttentionSpec& attention, const Nu
   return sparse && kv.bits == 8 ? *find_format("fp8_ds_mla") : kv;
 }
 
+const NumberFormat& compressed_cache_format(const NumberFormat& kv) { return kv.bits == 8 ? *find_format("fp8_ds_v4") : kv; }
+
 const NumberFormat& index_cache_format() { return *find_format("fp8_index"); }
 
 double recurrent_flops_per_token(const RecurrentSpec& spec) {
@@ -221,6 +226,8 @@ Bytes state_bytes_per_request(const ModelSpec& model) {
     const AttentionSpec& attention = model.kinds[static_cast<std::size_t>(kind)].attention;
     if (attention.kind == AttentionKind::kRecurrent)
       total = checked_add(total, state_bytes_of(attention.recurrent), "the state of a request");
+    if (attention.kind == AttentionKind::kCompressed)
+      total = checked_add(total, compressor_bytes_of(attention), "the state of a request");
   }
   return Bytes(total);
 }

@@ -192,7 +192,8 @@ struct ModelSpec {
 // K and V of every head, or the latent; keys of indexers; a share of a compressed entry.
 // DeepSeek-V3 bf16: 61*(512+64)*2 = 70,272. GLM-5.2 fp8: 78*656 + 21*132.
 [[nodiscard]] Bytes cache_bytes_per_token(const ModelSpec& model, const NumberFormat& kv);
-// Bytes of state that a request holds whatever its length: recurrent layers alone.
+// Bytes of state that a request holds whatever its length: of recurrent layers, and of compressors (keys and gates of the
+// tokens that an unfinished entry reads, fp32). Windows are not in it.
 [[nodiscard]] Bytes state_bytes_per_request(const ModelSpec& model);
 // FLOPs of one decode token that attends to `context` positions: products with weights, attention, indexer and
 // recurrence; elementwise work left out.
@@ -207,6 +208,8 @@ struct ModelSpec {
 // How a latent is stored when the cache is in `kv`: sparse attention keeps the rotary part in bf16 and scales of its
 // own beside fp8 (656 bytes for 576 elements).
 [[nodiscard]] const NumberFormat& latent_cache_format(const AttentionSpec& attention, const NumberFormat& kv);
+// How DeepSeek-V4 stores a window's key and a compressed entry alike when the cache is in `kv`.
+[[nodiscard]] const NumberFormat& compressed_cache_format(const NumberFormat& kv);
 // Keys of an indexer, whatever the cache: fp8 with one scale per key.
 [[nodiscard]] const NumberFormat& index_cache_format();
 

@@ -37,6 +37,8 @@ const std::vector<NumberFormat>& number_formats() {
        .bits = 8, .block_rows = 1, .scale_bytes = 4, .math = MathFormat::kFp8},
       {.name = "fp8_ds_mla", .help = "a latent of sparse MLA: 512 in E4M3 with 4 scales, 64 in bf16; 656 bytes for 576",
        .bits = 8, .block_rows = 1, .block_columns = 576, .scale_bytes = 80, .math = MathFormat::kFp8, .kv_cache = true},
+      {.name = "fp8_ds_v4", .help = "a key or entry of DeepSeek-V4: 448 in E4M3 with 7 scales, 64 in bf16; 584 bytes for 512",
+       .bits = 8, .block_rows = 1, .block_columns = 512, .scale_bytes = 72, .math = MathFormat::kFp8, .kv_cache = true},
       {.name = "fp8_index", .help = "keys of an indexer: E4M3, one fp32 scale per 128",
        .bits = 8, .block_rows = 1, .block_columns = 128, .scale_bytes = 4, .math = MathFormat::kFp8},
       {.name = "nvfp4", .help = "E2M1, 16 columns share one E4M3 scale, one fp32 per tensor",

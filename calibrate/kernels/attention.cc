@@ -14,6 +14,8 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 }  // namespace
 
+void BlockAttention::add_entries(const LocalArray&) { throw InternalError("this attention kernel knows no compressed entries"); }
+
 OnlineAttention::OnlineAttention(const AttentionTask& task, const LocalArray& q, const LocalArray& out) : task_(task), q_(q) {
   const auto at = offsets_of(q.dims, row_dims(out.dims), "q of attention");
   const auto& heads = out.ids(Dim::kHeads);
@@ -39,7 +41,12 @@ bool OnlineAttention::sees(const Row& row, std::int64_t key) const {
   const std::int64_t back = position_of(row.token) - position_of(key);
   if (task_.op.causal && back < 0) return false;
   if (task_.op.window > 0 && task_.op.chunked && position_of(row.token) / task_.op.window != position_of(key) / task_.op.window) return false;
-  return (task_.op.window == 0 || back < task_.op.window) && is_chosen(row, key);
+  return (task_.op.window == 0 || back < task_.op.window) && (task_.op.entry_tokens > 0 || is_chosen(row, key));
+}
+
+bool OnlineAttention::sees_entry(const Row& row, std::int64_t key) const {
+  if (request_of(row.token) != request_of(key) || position_of(key) > position_of(row.token)) return false;
+  return (position_of(key) + 1) % task_.op.entry_tokens == 0 && is_chosen(row, key);
 }
 
 // Index of the local head of `k` that query head `head` reads.
@@ -66,7 +73,11 @@ void OnlineAttention::take(Row& row, float score, const float* value) {
   for (std::size_t c = 0; c < row.acc.size(); ++c) row.acc[c] += weight * value[c];
 }
 
-void OnlineAttention::add(const LocalArray& k, const LocalArray& v) {
+void OnlineAttention::add(const LocalArray& k, const LocalArray& v) { take_keys(k, v, &OnlineAttention::sees); }
+
+void OnlineAttention::add_entries(const LocalArray& entries) { take_keys(entries, entries, &OnlineAttention::sees_entry); }
+
+void OnlineAttention::take_keys(const LocalArray& k, const LocalArray& v, bool (OnlineAttention::*seen)(const Row&, std::int64_t) const) {
   const auto& keys = k.dims.front().ids;
   if (keys.empty()) return;
   ensure(v.dims.front().ids == keys, "K and V hold different positions");
@@ -77,7 +88,7 @@ void OnlineAttention::add(const LocalArray& k, const LocalArray& v) {
     const std::int64_t head = key_head(k, row.head);
     const float* q = q_.values.data() + row.q;
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (!sees(row, keys[i])) continue;
+      if (!(this->*seen)(row, keys[i])) continue;
       const std::int64_t at = static_cast<std::int64_t>(i) * k_heads + head;
       const float* key = k.values.data() + at * k.columns();
       float score = 0.0F;

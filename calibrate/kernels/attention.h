@@ -27,6 +27,10 @@ class BlockAttention {
   // Keys and values [tokens or positions, (heads or kv_heads), dim]; with op.shared_kv V is k's first columns.
   // InternalError: "query head without its KV head".
   virtual void add(const LocalArray& k, const LocalArray& v) = 0;
+  // Compressed entries, each its own value, in the rows of the last tokens of their blocks: seen when whole, whatever the
+  // window, and where there is a selection, when chosen. Keys given to add() are then not chosen among. InternalError where
+  // the kernel has none.
+  virtual void add_entries(const LocalArray& entries);
   // One more logit per local query head.
   virtual void add_sinks(const std::vector<float>& logits) = 0;
   // O, and LSE where `out` carries it.
@@ -39,6 +43,7 @@ class OnlineAttention : public BlockAttention {
   OnlineAttention(const AttentionTask& task, const LocalArray& q, const LocalArray& out);
 
   void add(const LocalArray& k, const LocalArray& v) override;
+  void add_entries(const LocalArray& entries) override;
   void add_sinks(const std::vector<float>& logits) override;
   void finish(LocalArray& out) const override;
 
@@ -53,6 +58,9 @@ class OnlineAttention : public BlockAttention {
     std::vector<float> acc;
   };
   [[nodiscard]] bool sees(const Row& row, std::int64_t key) const;
+  [[nodiscard]] bool sees_entry(const Row& row, std::int64_t key) const;
+  // Keys that satisfy `seen`.
+  void take_keys(const LocalArray& k, const LocalArray& v, bool (OnlineAttention::*seen)(const Row&, std::int64_t) const);
   [[nodiscard]] bool is_chosen(const Row& row, std::int64_t key) const;
   [[nodiscard]] std::int64_t key_head(const LocalArray& k, std::int64_t head) const;
   static void take(Row& row, float score, const float* value);

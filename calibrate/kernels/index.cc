@@ -29,6 +29,7 @@ class Chooser {
       const auto& ids = keys->dims.front().ids;
       for (std::size_t i = 0; i < ids.size(); ++i) {
         if (request_of(ids[i]) != request_of(id) || position_of(ids[i]) > position_of(id)) continue;
+        if ((position_of(ids[i]) + 1) % op_.every != 0) continue;   // no entry ends there
         scored.push_back(
             {position_of(ids[i]), score(row, keys->values.data() + static_cast<std::int64_t>(i) * op_.dim)});
       }

@@ -28,7 +28,7 @@ std::unique_ptr<BlockAttention> Kernels::attention(const AttentionTask& task, co
 
 void Kernels::experts(const LocalArray& x, const LocalArray& routing, const std::vector<const LocalArray*>& weights, const ExpertsOp& op,
                       LocalArray& out) const {
-  shardplan::experts(x, routing, weights, op, out);
+  shardplan::experts(x, routing, {weights, {}}, op, out);
 }
 
 const Kernels& host_kernels() {

@@ -27,42 +27,49 @@ void fill(const std::vector<float>& share, const std::vector<std::int64_t>& orde
   }
 }
 
+float at(const LocalArray* bias, std::int64_t i) { return bias == nullptr ? 0.0F : bias->values[i]; }
+
 // One expert of this rank, by its index in the local weights.
-void add_expert(const float* x, std::int64_t expert, float weight, const std::vector<const LocalArray*>& weights, const ExpertsOp& op, float* y) {
+void add_expert(const float* x, std::int64_t expert, float weight, const ExpertWeights& held, const ExpertsOp& op, float* y) {
   const bool gated = op.gated;
-  const LocalArray& up = *weights[gated ? 1 : 0];
-  const LocalArray& down = *weights.back();
+  const auto bias = [&](std::size_t i) { return held.biases.empty() ? nullptr : held.biases[i]; };
+  const std::size_t last = held.weights.size() - 1;
+  const LocalArray& up = *held.weights[last - 1];
+  const LocalArray& down = *held.weights[last];
   const auto ffn = static_cast<std::int64_t>(up.ids(Dim::kFfn).size());
   const std::int64_t hidden = up.columns();
   std::vector<float> middle(static_cast<std::size_t>(ffn));
   for (std::int64_t f = 0; f < ffn; ++f) {
-    const float u = dot_product(x, up.values.data() + (expert * ffn + f) * hidden, hidden);
-    const float open = gated ? dot_product(x, weights[0]->values.data() + (expert * ffn + f) * hidden, hidden) : u;
+    const std::int64_t row = expert * ffn + f;
+    const float u = dot_product(x, up.values.data() + row * hidden, hidden) + at(bias(last - 1), row);
+    const float open = gated ? dot_product(x, held.weights[0]->values.data() + row * hidden, hidden) + at(bias(0), row) : u;
     middle[f] = apply(op.function, open) * (gated ? u : 1.0F);
   }
   for (std::int64_t h = 0; h < hidden; ++h) {
-    y[h] += weight * dot_product(middle.data(), down.values.data() + (expert * hidden + h) * ffn, ffn);
+    const std::int64_t row = expert * hidden + h;
+    y[h] += weight * (dot_product(middle.data(), down.values.data() + row * ffn, ffn) + at(bias(last), row));
   }
 }
 
 }  // namespace
 
-void route(const LocalArray& x, const LocalArray& w_router, const ExpertsOp& op, const Chooser& chooser, LocalArray& routing) {
+void route(const LocalArray& x, const RouterWeights& router, const ExpertsOp& op, const Chooser& chooser, LocalArray& routing) {
+  const LocalArray& w_router = router.weight;
   ensure(w_router.rows() == op.experts && w_router.columns() == x.columns(), "router needs all experts and all of x");
   const auto rows = offsets_of(x.dims, {routing.dims.front()}, "x of router");
   const auto& tokens = routing.dims.front().ids;
   for (std::size_t t = 0; t < rows.size(); ++t) {
     std::vector<float> logits(static_cast<std::size_t>(op.experts));
     for (std::int64_t e = 0; e < op.experts; ++e) {
-      logits[e] = dot_product(x.values.data() + rows[t], w_router.values.data() + e * x.columns(), x.columns());
+      logits[e] = dot_product(x.values.data() + rows[t], w_router.values.data() + e * x.columns(), x.columns()) + at(router.bias, e);
     }
     const auto chosen = chooser.choose(tokens[t], logits.data(), op.experts, op.per_token);
     fill(softmax(std::move(logits)), chosen, op, routing.values.data() + static_cast<std::int64_t>(t) * op.per_token * kRoutingWidth);
   }
 }
 
-void experts(const LocalArray& x, const LocalArray& routing, const std::vector<const LocalArray*>& weights, const ExpertsOp& op,
-             LocalArray& out) {
+void experts(const LocalArray& x, const LocalArray& routing, const ExpertWeights& held_weights, const ExpertsOp& op, LocalArray& out) {
+  const std::vector<const LocalArray*>& weights = held_weights.weights;
   const LocalDim tokens = out.dims.front();
   const auto x_rows = offsets_of(x.dims, {tokens}, "x of experts");
   const auto routes = offsets_of(routing.dims, {tokens}, "routing of experts");
@@ -74,7 +81,7 @@ void experts(const LocalArray& x, const LocalArray& routing, const std::vector<c
       const float* entry = routing.values.data() + (routes[t] + j) * kRoutingWidth;
       const auto it = std::find(held.begin(), held.end(), static_cast<std::int64_t>(entry[0]));
       if (it == held.end()) continue;
-      add_expert(x.values.data() + x_rows[t], it - held.begin(), entry[1], weights, op,
+      add_expert(x.values.data() + x_rows[t], it - held.begin(), entry[1], held_weights, op,
                  out.values.data() + static_cast<std::int64_t>(t) * out.columns());
     }
   }

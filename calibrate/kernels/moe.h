@@ -15,10 +15,20 @@ namespace shardplan {
 
 inline constexpr int kRoutingWidth = 2;
 
-void route(const LocalArray& x, const LocalArray& w_router, const ExpertsOp& op, const Chooser& chooser, LocalArray& routing);
+struct RouterWeights {
+  const LocalArray& weight;
+  const LocalArray* bias = nullptr;   // added to the logit of each expert
+};
 
-// `weights`: (gate,) up [experts, ffn, hidden], down [experts, hidden, ffn].
-void experts(const LocalArray& x, const LocalArray& routing, const std::vector<const LocalArray*>& weights, const ExpertsOp& op,
-             LocalArray& out);
+void route(const LocalArray& x, const RouterWeights& router, const ExpertsOp& op, const Chooser& chooser, LocalArray& routing);
+
+// (gate,) up [experts, ffn, hidden], down [experts, hidden, ffn]; biases without the last dimension, nullptr: not added
+// here, or none at all.
+struct ExpertWeights {
+  std::vector<const LocalArray*> weights;
+  std::vector<const LocalArray*> biases;
+};
+
+void experts(const LocalArray& x, const LocalArray& routing, const ExpertWeights& held, const ExpertsOp& op, LocalArray& out);
 
 }  // namespace shardplan

@@ -1,17 +1,10 @@
 #include "calibrate/nodes/attention_task.h"
 
 #include "base/errors.h"
+#include "calibrate/nodes/operand.h"
 
 namespace shardplan {
 namespace {
-
-bool is_first(const RankState& state, DigitSet digits) {
-  for (int d = 0; d < state.graph().mesh.digit_count(); ++d) {
-    const auto digit = static_cast<Digit>(d);
-    if (digits.contains(digit) && state.graph().mesh.coordinate(state.rank, digit) != 0) return false;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -24,11 +17,12 @@ AttentionTask attention_task(const RankState& state, const Node& node) {
   return {op, q.extent(Dim::kHeads), k.has(Dim::kKvHeads) ? k.extent(Dim::kKvHeads) : 0, selection};
 }
 
-void add_sinks(const RankState& state, const Node& node, const LocalArray& out, BlockAttention& attention) {
+void add_sinks(RankState& state, const Node& node, const LocalArray& out, BlockAttention& attention) {
   if (!state.graph().op_of(node).attention.sinks) return;
-  if (!is_first(state, state.graph().value(node.outputs[0]).placement.lse)) return;
+  if (!state.is_first(state.graph().value(node.outputs[0]).placement.lse)) return;
+  const LocalArray& sinks = operand(state, node.weights[0]);
   std::vector<float> logits;
-  for (const std::int64_t head : out.ids(Dim::kHeads)) logits.push_back(static_cast<float>(state.context.source.sink(state.layer, head)));
+  for (const std::int64_t at : offsets_of(sinks.dims, {{Dim::kHeads, out.ids(Dim::kHeads)}}, "sinks")) logits.push_back(sinks.values[at]);
   attention.add_sinks(logits);
 }
 

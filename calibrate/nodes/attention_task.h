@@ -10,6 +10,6 @@ namespace shardplan {
 [[nodiscard]] AttentionTask attention_task(const RankState& state, const Node& node);
 
 // Adds the sinks, if the op has any, on the one rank that lies first along the output's partial digits.
-void add_sinks(const RankState& state, const Node& node, const LocalArray& out, BlockAttention& attention);
+void add_sinks(RankState& state, const Node& node, const LocalArray& out, BlockAttention& attention);
 
 }  // namespace shardplan

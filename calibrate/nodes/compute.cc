@@ -1,30 +1,28 @@
 // Logical operations on this rank's shards: each fetches its operands and calls its kernel.
+#include <algorithm>
 #include <array>
 
 #include "base/errors.h"
 #include "calibrate/kernels/chooser.h"
+#include "calibrate/kernels/compress.h"
 #include "calibrate/kernels/elementwise.h"
 #include "calibrate/kernels/index.h"
 #include "calibrate/kernels/moe.h"
+#include "calibrate/kernels/norm.h"
 #include "calibrate/kernels/scan.h"
+#include "calibrate/kernels/streams.h"
 #include "calibrate/kernels/vocabulary.h"
 #include "calibrate/nodes/attention_task.h"
 #include "calibrate/nodes/node_table.h"
+#include "calibrate/nodes/operand.h"
 #include "calibrate/token_id.h"
 
 namespace shardplan {
 namespace {
 
-// Weights and step inputs that no node computes come from the source.
-const LocalArray& operand(RankState& state, ValueId id) {
-  if (!state.value(id).dims.empty()) return state.gathered(id);
-  const TensorId tensor = state.graph().value(id).tensor;
-  if (state.graph().logical.tensor(tensor).lifetime == Lifetime::kWeight) {
-    return state.context.weights.get(state.context.source, state.graph().logical, tensor, state.layer, state.plan.layouts.at(id, state.rank),
-                                     state.context.storage);
-  }
-  state.set(id, state.context.source.cut(state.graph().logical, tensor, state.layer, state.plan.layouts.at(id, state.rank)));
-  return state.value(id);
+// The bias of the i-th weight, or nullptr.
+const LocalArray* bias_of(RankState& state, const Node& node, std::size_t i) {
+  return i < node.biases.size() && node.biases[i] >= 0 ? &operand(state, node.biases[i]) : nullptr;
 }
 
 std::int64_t carry_of(const RankState& state, const Node& node, std::size_t index) {
@@ -62,14 +60,40 @@ void compute_embed(RankState& state, const Node& node) {
 
 void compute_norm(RankState& state, const Node& node) {
   LocalArray out = state.shaped(node.outputs[0]);
-  state.context.kernels.rms_norm(operand(state, node.inputs[0]), operand(state, node.weights[0]), carry_of(state, node, 0), out);
+  const LocalArray& x = operand(state, node.inputs[0]);
+  const LocalArray& weight = operand(state, node.weights[0]);
+  if (node.inputs.size() > 1) {
+    const Tensor& tensor = state.graph().tensor_of(node.inputs[0]);
+    std::int64_t width = 1;
+    for (std::size_t d = 1; d < tensor.dims.size(); ++d) width *= tensor.dims[d].extent;
+    norm_by_squares(x, operand(state, node.inputs[1]), state.graph().op_of(node).squares_column, width, weight, out);
+  } else {
+    state.context.kernels.rms_norm(x, weight, carry_of(state, node, 0), out);
+  }
+  state.set(node.outputs[0], std::move(out));
+}
+
+// Heads that lie on several ranks of the sum count for their share on each.
+void compute_squares(RankState& state, const Node& node) {
+  LocalArray out = state.shaped(node.outputs[0]);
+  const auto ranks = static_cast<double>(state.graph().mesh.size(state.graph().value(node.outputs[0]).placement.sum));
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const Tensor& tensor = state.graph().tensor_of(node.inputs[i]);
+    const DimExtent heads = tensor.dims[1];
+    const std::int64_t parts = state.graph().mesh.size(state.graph().value(node.inputs[i]).placement.digits(heads.dim));
+    const double share = static_cast<double>(std::min(parts, heads.extent)) / ranks;
+    add_squares(operand(state, node.inputs[i]), static_cast<float>(share), static_cast<std::int64_t>(i), out);
+  }
   state.set(node.outputs[0], std::move(out));
 }
 
 void compute_matmul(RankState& state, const Node& node) {
-  for (std::size_t i = 0; i < node.weights.size(); ++i) {
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     LocalArray out = state.shaped(node.outputs[i]);
     state.context.kernels.matmul(operand(state, node.inputs[0]), operand(state, node.weights[i]), carry_of(state, node, i), out);
+    const LocalArray* bias = bias_of(state, node, i);
+    const bool once = state.is_first(state.graph().value(node.outputs[i]).placement.sum);
+    if (bias != nullptr && once) add(LocalArray(out), *bias, out);
     state.set(node.outputs[i], std::move(out));
   }
 }
@@ -119,11 +143,13 @@ void compute_attention(RankState& state, const Node& node) {
   LocalArray out = state.shaped(node.outputs[0]);
   const auto attention = state.context.kernels.attention(attention_task(state, node), operand(state, node.inputs[0]), out);
   add_sinks(state, node, out, *attention);
-  const bool shared = state.graph().op_of(node).attention.shared_kv;
-  const std::size_t keys = node.inputs.size() - (state.graph().op_of(node).attention.selects ? 1 : 0);
-  for (std::size_t i = 1; i < keys; i += shared ? 1 : 2) {
-    attention->add(operand(state, node.inputs[i]), operand(state, node.inputs[shared ? i : i + 1]));
+  const AttentionOp& op = state.graph().op_of(node).attention;
+  const std::size_t all = node.inputs.size() - (op.selects ? 1 : 0);
+  const std::size_t keys = op.entry_tokens > 0 ? 1 + (all - 1) / 2 : all;   // entries follow, as many
+  for (std::size_t i = 1; i < keys; i += op.shared_kv ? 1 : 2) {
+    attention->add(operand(state, node.inputs[i]), operand(state, node.inputs[op.shared_kv ? i : i + 1]));
   }
+  for (std::size_t i = keys; i < all; ++i) attention->add_entries(operand(state, node.inputs[i]));
   attention->finish(out);
   state.set(node.outputs[0], std::move(out));
 }
@@ -167,7 +193,7 @@ LocalArray state_before(RankState& state, ValueId id) {
 
 void compute_scan(RankState& state, const Node& node) {
   const RecurrentSpec& spec = state.graph().op_of(node).scan;
-  for (const ValueId id : node.weights) operand(state, id);
+  for (const ValueId id : node.weights) static_cast<void>(operand(state, id));
   const ScanInputs inputs{.q = operand(state, node.inputs[0]), .k = operand(state, node.inputs[1]), .v = operand(state, node.inputs[2]),
                           .decay = operand(state, node.inputs[3]), .beta = node.inputs.size() > 4 ? &operand(state, node.inputs[4]) : nullptr,
                           .conv_k = operand(state, node.weights[0]), .conv_v = operand(state, node.weights[1]), .head = operand(state, node.weights[2])};
@@ -182,6 +208,38 @@ void compute_scan(RankState& state, const Node& node) {
   }
 }
 
+void compute_compress(RankState& state, const Node& node) {
+  const CompressInputs inputs{.keys = operand(state, node.inputs[0]), .gates = operand(state, node.inputs[1]), .table = operand(state, node.weights[0])};
+  LocalArray held = state_before(state, node.outputs[1]);
+  LocalArray entries = state.shaped(node.outputs[0]);
+  compress(inputs, state.graph().op_of(node).compress, held, entries);
+  state.set(node.outputs[0], std::move(entries));
+  state.context.cache.put(state.cache_name(node.outputs[1]), held);
+  state.set(node.outputs[1], std::move(held));
+}
+
+void compute_regroup(RankState& state, const Node& node) {
+  LocalArray out = state.shaped(node.outputs[0]);
+  const LocalArray& x = operand(state, node.inputs[0]);
+  ensure(x.dims.front() == out.dims.front() && x.values.size() == out.values.size(), "a group of heads is not whole here");
+  out.values = x.values;
+  state.set(node.outputs[0], std::move(out));
+}
+
+void compute_streams_in(RankState& state, const Node& node) {
+  LocalArray out = state.shaped(node.outputs[0]);
+  read_streams(operand(state, node.inputs[0]), node.inputs.size() > 1 ? &operand(state, node.inputs[1]) : nullptr, out);
+  state.set(node.outputs[0], std::move(out));
+}
+
+void compute_streams_out(RankState& state, const Node& node) {
+  LocalArray out = state.shaped(node.outputs[0]);
+  const LocalArray& x = operand(state, node.inputs[0]);
+  if (node.inputs.size() == 1) copy_to_streams(x, out);
+  else write_streams(x, operand(state, node.inputs[1]), operand(state, node.inputs[2]), out);
+  state.set(node.outputs[0], std::move(out));
+}
+
 void compute_activate(RankState& state, const Node& node) {
   std::vector<const LocalArray*> inputs;
   for (const ValueId id : node.inputs) inputs.push_back(&operand(state, id));
@@ -193,13 +251,17 @@ void compute_activate(RankState& state, const Node& node) {
 void compute_route(RankState& state, const Node& node) {
   LocalArray out = state.shaped(node.outputs[0]);
   const ExpertsOp& op = state.graph().op_of(node).experts;
-  route(operand(state, node.inputs[0]), operand(state, node.weights[0]), op, chooser(state, node), out);
+  const RouterWeights router{operand(state, node.weights[0]), bias_of(state, node, 0)};
+  route(operand(state, node.inputs[0]), router, op, chooser(state, node), out);
   state.set(node.outputs[0], std::move(out));
 }
 
 void compute_experts(RankState& state, const Node& node) {
-  std::vector<const LocalArray*> weights;
-  for (const ValueId id : node.weights) weights.push_back(&operand(state, id));
+  ExpertWeights held;
+  for (const ValueId id : node.weights) held.weights.push_back(&operand(state, id));
+  for (std::size_t i = 0; i < node.biases.size(); ++i) held.biases.push_back(bias_of(state, node, i));
+  const Placement& down = state.graph().value(node.weights.back()).placement;
+  if (!held.biases.empty() && !state.is_first(DigitSet(down.digits(Dim::kFfn)))) held.biases.back() = nullptr;   // added once
   const LocalArray& x = operand(state, node.inputs[0]);
   LocalArray out = state.shaped(node.outputs[0]);
   if (!state.graph().value(node.outputs[0]).placement.routed.empty()) {  // the tokens that came
@@ -207,7 +269,9 @@ void compute_experts(RankState& state, const Node& node) {
     dims.front() = x.dims.front();
     out = LocalArray(std::move(dims));
   }
-  state.context.kernels.experts(x, operand(state, node.inputs[1]), weights, state.graph().op_of(node).experts, out);
+  const ExpertsOp& op = state.graph().op_of(node).experts;
+  if (held.biases.empty()) state.context.kernels.experts(x, operand(state, node.inputs[1]), held.weights, op, out);
+  else experts(x, operand(state, node.inputs[1]), held, op, out);
   state.set(node.outputs[0], std::move(out));
 }
 
@@ -249,7 +313,9 @@ constexpr std::array kTable{
     Row{OpKind::kAdd, compute_add},             Row{OpKind::kSplit, compute_selection},
     Row{OpKind::kJoin, compute_join},           Row{OpKind::kLast, compute_selection},
     Row{OpKind::kSample, compute_sample},       Row{OpKind::kIndex, compute_index},
-    Row{OpKind::kScan, compute_scan},
+    Row{OpKind::kScan, compute_scan},           Row{OpKind::kSquares, compute_squares},
+    Row{OpKind::kCompress, compute_compress},   Row{OpKind::kRegroup, compute_regroup},
+    Row{OpKind::kStreamsIn, compute_streams_in}, Row{OpKind::kStreamsOut, compute_streams_out},
 };
 
 }  // namespace

@@ -2,6 +2,13 @@
 
 namespace shardplan {
 
+bool RankState::is_first(DigitSet digits) const {
+  for (Digit digit = 0; digit < graph().mesh.digit_count(); ++digit) {
+    if (digits.contains(digit) && graph().mesh.coordinate(rank, digit) != 0) return false;
+  }
+  return true;
+}
+
 LocalArray RankState::shaped(ValueId id) const {
   const Value& value = graph().value(id);
   return LocalArray(plan.layouts.at(id, rank), floats_per_element(graph().tensor_of(id)), !value.placement.lse.empty());

@@ -43,6 +43,8 @@ struct RankState {
   // A value of a cache is read from the store when somebody asks for its numbers.
   const LocalArray& gathered(ValueId id);
   [[nodiscard]] CacheName cache_name(ValueId cache) const { return {layer, graph().tensor_of(cache).name}; }
+  // Whether this rank is the first along each of the digits: the one that adds what must be added once.
+  [[nodiscard]] bool is_first(DigitSet digits) const;
   // Zeros in the layout that the graph gives this rank.
   [[nodiscard]] LocalArray shaped(ValueId id) const;
   // Ranks of the group, this one included, ascending.

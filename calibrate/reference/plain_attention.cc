@@ -24,6 +24,26 @@ Vector weighted(const Vector& scores, const std::vector<Vector>& values, bool si
   return out;
 }
 
+double sink_of(const PlainLayer& layer, const AttentionSpec& spec, std::int64_t head) {
+  return spec.sinks ? layer.weight("w_sinks", Part::kAttention, 0).at({head}) : 0.0;
+}
+
+// x + bias of head `head`, where the projection has one.
+Vector biased(const PlainLayer& layer, const char* name, bool has_bias, std::int64_t head, Vector x) {
+  if (!has_bias) return x;
+  const PlainWeight bias = layer.weight(name, Part::kAttention, 1);
+  for (std::size_t c = 0; c < x.size(); ++c) x[c] += bias.at({head, static_cast<std::int64_t>(c)});
+  return x;
+}
+
+// x + bias of a projection without heads.
+Vector biased(const PlainLayer& layer, const char* name, bool has_bias, Vector x) {
+  if (!has_bias) return x;
+  const PlainWeight bias = layer.weight(name, Part::kAttention, 0);
+  for (std::size_t c = 0; c < x.size(); ++c) x[c] += bias.at({static_cast<std::int64_t>(c)});
+  return x;
+}
+
 // y += W_O o over all heads.
 Vector project_out(const PlainLayer& layer, const AttentionSpec& spec, std::int64_t hidden, const std::vector<Vector>& heads) {
   const PlainWeight w_o = layer.weight("w_o", Part::kAttention, spec.q_heads * spec.v_head_dim);
@@ -33,7 +53,7 @@ Vector project_out(const PlainLayer& layer, const AttentionSpec& spec, std::int6
       for (std::int64_t c = 0; c < spec.v_head_dim; ++c) y[i] += w_o.at({i, h, c}) * heads[h][c];
     }
   }
-  return y;
+  return biased(layer, "b_o", spec.output_bias, y);
 }
 
 std::int64_t columns(const PlainRows& x) { return static_cast<std::int64_t>(x.begin()->second.size()); }
@@ -50,37 +70,82 @@ void gate_heads(const PlainLayer& layer, const AttentionSpec& spec, const Vector
 
 }  // namespace
 
+namespace {
+
+// Q, K and V of one token by head: product, bias, norm, rotation.
+class GroupedProjections {
+ public:
+  GroupedProjections(const PlainLayer& layer, const AttentionSpec& spec, const PlainRows& x)
+      : layer_(layer), spec_(spec), x_(x), w_q_(layer.weight("w_q", Part::kAttention, columns(x))),
+        w_k_(layer.weight("w_k", Part::kAttention, columns(x))),
+        w_v_(layer.weight(spec.value_is_key ? "w_k" : "w_v", Part::kAttention, columns(x))) {}
+
+  [[nodiscard]] Vector q(std::int64_t token, std::int64_t head) const {
+    return finished(w_q_, "b_q", "w_q_norm", 1, spec_.q_heads, token, head);
+  }
+  [[nodiscard]] Vector k(std::int64_t token, std::int64_t head) const {
+    return finished(w_k_, "b_k", "w_k_norm", 2, spec_.kv_heads, token, head);
+  }
+  [[nodiscard]] Vector v(std::int64_t token, std::int64_t head) const {
+    return biased(layer_, spec_.value_is_key ? "b_k" : "b_v", spec_.qkv_bias, head, w_v_.times({head}, spec_.v_head_dim, x_.at(token)));
+  }
+
+ private:
+  [[nodiscard]] Vector raw(const PlainWeight& w, const char* bias, std::int64_t token, std::int64_t head) const {
+    return biased(layer_, bias, spec_.qkv_bias, head, w.times({head}, spec_.head_dim, x_.at(token)));
+  }
+
+  [[nodiscard]] Vector finished(const PlainWeight& w, const char* bias, const char* whole_norm, std::int64_t norm, std::int64_t heads,
+                                std::int64_t token, std::int64_t head) const {
+    Vector row = raw(w, bias, token, head);
+    if (spec_.qk_norm_whole) {
+      double squares = 0.0;
+      for (std::int64_t h = 0; h < heads; ++h) {
+        for (const double value : raw(w, bias, token, h)) squares += value * value;
+      }
+      const double root = std::sqrt(squares / static_cast<double>(heads * spec_.head_dim) + 1e-6);
+      const PlainWeight weight = layer_.weight(whole_norm, Part::kAttention, 1);
+      for (std::size_t c = 0; c < row.size(); ++c) row[c] *= weight.at({head, static_cast<std::int64_t>(c)}) / root;
+    } else if (spec_.qk_norm) {
+      row = plain_norm(row, layer_.weight("w_norm", Part::kNorm, 0, norm));
+    }
+    return plain_rotary(row, spec_.rotary ? spec_.head_dim : 0, position_of(token));
+  }
+
+  const PlainLayer& layer_;
+  const AttentionSpec& spec_;
+  const PlainRows& x_;
+  PlainWeight w_q_;
+  PlainWeight w_k_;
+  PlainWeight w_v_;
+};
+
+}  // namespace
+
 PlainRows plain_grouped_attention(const PlainLayer& layer, const AttentionSpec& spec, const RaggedBatch& batch, const PlainRows& x) {
-  const std::int64_t hidden = columns(x);
-  const PlainWeight w_q = layer.weight("w_q", Part::kAttention, hidden);
-  const PlainWeight w_k = layer.weight("w_k", Part::kAttention, hidden);
-  const PlainWeight w_v = layer.weight(spec.value_is_key ? "w_k" : "w_v", Part::kAttention, hidden);
-  const std::int64_t rotary = spec.rotary ? spec.head_dim : 0;
-  const PlainIndexer indexer{layer, spec, batch, x, spec.index.head_dim, 1};
+  const GroupedProjections of(layer, spec, x);
+  const PlainIndexer indexer{layer, spec, batch, x, spec.index.head_dim, spec.qk_norm && !spec.qk_norm_whole ? 3 : 1};
   PlainRows result;
   for (const auto& [token, row] : x) {
-    const std::int64_t position = position_of(token);
     const std::int64_t request = request_of(token);
     const std::vector<std::int64_t> visible = visible_positions(indexer, token, row);
     std::vector<Vector> heads;
     for (std::int64_t h = 0; h < spec.q_heads; ++h) {
       const std::int64_t kv = h * spec.kv_heads / spec.q_heads;
-      const Vector q = plain_rotary(w_q.times({h}, spec.head_dim, row), rotary, position);
+      const Vector q = of.q(token, h);
       Vector scores;
       std::vector<Vector> values;
       for (const std::int64_t j : visible) {
         const std::int64_t id = token_id(request, j);
         const bool fresh = j >= slice_of(batch, token).prefix;
-        const Vector k = fresh ? plain_rotary(w_k.times({kv}, spec.head_dim, x.at(id)), rotary, j)
-                               : layer.row("cache_k", Part::kAttention, {id, kv}, spec.head_dim);
-        values.push_back(fresh ? w_v.times({kv}, spec.v_head_dim, x.at(id))
-                               : layer.row("cache_v", Part::kAttention, {id, kv}, spec.v_head_dim));
+        const Vector k = fresh ? of.k(id, kv) : layer.row("cache_k", Part::kAttention, {id, kv}, spec.head_dim);
+        values.push_back(fresh ? of.v(id, kv) : layer.row("cache_v", Part::kAttention, {id, kv}, spec.v_head_dim));
         scores.push_back(plain_dot(q, k) / std::sqrt(static_cast<double>(spec.head_dim)));
       }
-      heads.push_back(weighted(scores, values, spec.sinks, layer.source.sink(layer.layer, h)));
+      heads.push_back(weighted(scores, values, spec.sinks, sink_of(layer, spec, h)));
     }
     gate_heads(layer, spec, row, heads);
-    result[token] = project_out(layer, spec, hidden, heads);
+    result[token] = project_out(layer, spec, columns(x), heads);
   }
   return result;
 }
@@ -98,7 +163,7 @@ class LatentAttention {
   [[nodiscard]] Vector latent(std::int64_t id, std::int64_t prefix) const {
     const std::int64_t width = spec_.kv_latent + spec_.rope_dim;
     if (position_of(id) < prefix) return layer_.row("cache_latent", Part::kAttention, {id}, width);
-    const Vector raw = layer_.weight("w_kv_a", Part::kAttention, hidden_).times({}, width, x_.at(id));
+    const Vector raw = biased(layer_, "b_kv_a", spec_.qkv_bias, layer_.weight("w_kv_a", Part::kAttention, hidden_).times({}, width, x_.at(id)));
     Vector normed = plain_norm({raw.begin(), raw.begin() + spec_.kv_latent}, layer_.weight("w_norm", Part::kNorm, 0, 1));
     normed.insert(normed.end(), raw.begin() + spec_.kv_latent, raw.end());
     return plain_rotary(normed, turned(), position_of(id));
@@ -107,7 +172,8 @@ class LatentAttention {
   // The normed query latent, or x.
   [[nodiscard]] Vector query_input(std::int64_t token) const {
     if (spec_.q_latent == 0) return x_.at(token);
-    const Vector down = layer_.weight("w_q_a", Part::kAttention, hidden_).times({}, spec_.q_latent, x_.at(token));
+    const Vector down = biased(layer_, "b_q_a", spec_.qkv_bias,
+                               layer_.weight("w_q_a", Part::kAttention, hidden_).times({}, spec_.q_latent, x_.at(token)));
     return plain_norm(down, layer_.weight("w_norm", Part::kNorm, 0, 2));
   }
 
@@ -138,7 +204,7 @@ class LatentAttention {
       scores.push_back(plain_dot(q, k) * scale());
       values.push_back(w_uv_.times({head}, spec_.v_head_dim, c));
     }
-    return weighted(scores, values, spec_.sinks, layer_.source.sink(layer_.layer, head));
+    return weighted(scores, values, spec_.sinks, sink_of(layer_, spec_, head));
   }
 
   // q' = [W_UK^T q_nope, q_rope] against the latents; W_UV after.
@@ -154,7 +220,7 @@ class LatentAttention {
       scores.push_back(plain_dot(folded, row) * scale());
       values.emplace_back(row.begin(), row.begin() + spec_.kv_latent);
     }
-    return w_uv_.times({head}, spec_.v_head_dim, weighted(scores, values, spec_.sinks, layer_.source.sink(layer_.layer, head)));
+    return w_uv_.times({head}, spec_.v_head_dim, weighted(scores, values, spec_.sinks, sink_of(layer_, spec_, head)));
   }
 
  private:

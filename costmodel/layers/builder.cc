@@ -24,6 +24,10 @@ TensorId LayerBuilder::weight(const char* name, Part part, DimList outputs, DimL
   return graph.add(std::move(tensor));
 }
 
+TensorId LayerBuilder::vector(const char* name, Part part, DimList dims) {
+  return weight(name, part, dims, {}, model_.formats.other);
+}
+
 TensorId LayerBuilder::cache(const char* name, DimList dims, Phase phase, const NumberFormat* format) {
   Tensor tensor{.name = name, .part = Part::kAttention, .lifetime = Lifetime::kCache, .phase = phase,
                 .dims = {{Dim::kPositions}}, .format = format != nullptr ? format : formats_.kv};
@@ -51,8 +55,31 @@ TensorId LayerBuilder::norm(const char* name, TensorId x, std::int64_t carry) {
   return result;
 }
 
-IdList LayerBuilder::matmul(const char* name, TensorId x, IdList weights,
-                                           NameList outputs, Part part) {
+TensorId LayerBuilder::fused_norm(const char* name, TensorId x) {
+  const TensorId result = norm(name, x);
+  graph.ops.back().own_kernel = false;
+  return result;
+}
+
+void LayerBuilder::norm_whole(TensorId& q, TensorId& k) {
+  const TensorId squares =
+      activation("qk_squares", Part::kAttention, {{Dim::kHeadDim, 2}}, graph.tensor(q).phase, find_format("fp32"));
+  graph.op({.kind = OpKind::kSquares, .name = "qk_squares", .inputs = {q, k}, .outputs = {squares}});
+  const auto normed = [&](TensorId x, const char* weight_name, const char* name, std::int64_t column) {
+    Tensor out = graph.tensor(x);
+    out.name = name;
+    const TensorId w = vector(weight_name, Part::kAttention, DimList(out.dims.begin() + 1, out.dims.end()));
+    const TensorId result = graph.add(std::move(out));
+    LogicalOp op{.kind = OpKind::kNorm, .name = name, .inputs = {x, squares}, .weights = {w}, .outputs = {result}, .own_kernel = false};
+    op.squares_column = column;
+    graph.op(std::move(op));
+    return result;
+  };
+  q = normed(q, "w_q_norm", "q_normed", 0);
+  k = normed(k, "w_k_norm", "k_normed", 1);
+}
+
+IdList LayerBuilder::matmul(const char* name, TensorId x, IdList weights, NameList outputs, Part part, IdList biases) {
   ensure(weights.size() == outputs.size(), "one output per weight");
   IdList results;
   for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -65,7 +92,7 @@ IdList LayerBuilder::matmul(const char* name, TensorId x, IdList weights,
     }
     results.push_back(activation(outputs[i], part, dims, input.phase));
   }
-  graph.op({.kind = OpKind::kMatmul, .name = name, .inputs = {x}, .weights = std::move(weights), .outputs = results});
+  graph.op({.kind = OpKind::kMatmul, .name = name, .inputs = {x}, .weights = std::move(weights), .biases = std::move(biases), .outputs = results});
   return results;
 }
 
@@ -74,6 +101,16 @@ TensorId LayerBuilder::matmul_into(const char* name, TensorId x, TensorId weight
   op.carry = {carry};
   graph.op(std::move(op));
   return output;
+}
+
+TensorId LayerBuilder::rotary(TensorId x, const char* name, std::int64_t columns) {
+  Tensor out = graph.tensor(x);
+  out.name = name;
+  const TensorId result = graph.add(std::move(out));
+  LogicalOp op{.kind = OpKind::kRotary, .name = "rotary", .inputs = {x}, .outputs = {result}, .own_kernel = false};
+  op.rotary_columns = columns;
+  graph.op(std::move(op));
+  return result;
 }
 
 TensorId LayerBuilder::rotary_pair(TensorId q, TensorId k, const char* q_name, const char* k_name, std::int64_t columns,

@@ -21,17 +21,24 @@ class LayerBuilder {
   // A weight with output dims first; `format` may be nullptr for the model's "other" format.
   TensorId weight(const char* name, Part part, DimList outputs, DimList inputs,
                   const NumberFormat* format);
+  // A learned vector (bias, sinks) in the format of the model's small weights.
+  TensorId vector(const char* name, Part part, DimList dims);
   TensorId cache(const char* name, DimList dims, Phase phase, const NumberFormat* format = nullptr);
   // One element per request: what a recurrent layer keeps.
   TensorId state(const char* name, DimList dims, const NumberFormat* format);
 
   // RMSNorm of the last dimension but its trailing `carry` columns.
   TensorId norm(const char* name, TensorId x, std::int64_t carry = 0);
+  // The same inside the kernel that follows: Q and K norms pass with the rotary embedding.
+  TensorId fused_norm(const char* name, TensorId x);
+  // RMSNorm of Q and K over all their heads together, from sums of squares that travel between the ranks of the heads.
+  void norm_whole(TensorId& q, TensorId& k);
   // One output per weight, named as given; dims follow from x and the weight by dimension name.
-  IdList matmul(const char* name, TensorId x, IdList weights, NameList outputs,
-                               Part part);
+  // `biases` as LogicalOp::biases.
+  IdList matmul(const char* name, TensorId x, IdList weights, NameList outputs, Part part, IdList biases = {});
   // One product into a tensor made by the caller, `carry` columns of x copied behind it.
   TensorId matmul_into(const char* name, TensorId x, TensorId weight, TensorId output, std::int64_t carry);
+  TensorId rotary(TensorId x, const char* name, std::int64_t columns);
   TensorId rotary_pair(TensorId q, TensorId k, const char* q_name, const char* k_name, std::int64_t columns, TensorId& k_out);
   // function(gate) times value, where the gate lies.
   TensorId gate(const char* name, TensorId gate_id, TensorId value, ElementFunction function);
@@ -58,6 +65,7 @@ class LayerBuilder {
 // The branches of a layer: each takes the residual stream's normed value and returns what is added to it.
 TensorId build_grouped_attention(LayerBuilder& build, TensorId x, const LayerKind& kind);
 TensorId build_latent_attention(LayerBuilder& build, TensorId x, const LayerKind& kind);
+TensorId build_compressed_attention(LayerBuilder& build, TensorId x, const LayerKind& kind);
 TensorId build_recurrent(LayerBuilder& build, TensorId x, const LayerKind& kind);
 TensorId build_dense_ffn(LayerBuilder& build, TensorId x, const LayerKind& kind);
 TensorId build_moe(LayerBuilder& build, TensorId x, const LayerKind& kind);

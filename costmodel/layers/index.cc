@@ -9,13 +9,14 @@ TensorId selection(LayerBuilder& build, const IndexSpec& spec, Phase phase) {
   return build.activation("selection", Part::kAttention, {{Dim::kSelected, spec.top_k}}, phase, &kPositionFormat);
 }
 
-IndexOp shape_of(const IndexSpec& spec, Phase phase) {
+IndexOp shape_of(const IndexSpec& spec, std::int64_t every, Phase phase) {
   return {.phase = phase,
           .heads = spec.heads,
           .dim = spec.head_dim,
           .top_k = spec.top_k,
           .block = spec.block,
-          .weighted = spec.weighted};
+          .weighted = spec.weighted,
+          .every = every};
 }
 
 // (q[, weights]) of one phase.
@@ -27,14 +28,17 @@ IdList queries(LayerBuilder& build, const Indexer& indexer, Phase phase) {
   return ids;
 }
 
-TensorId index_cache(LayerBuilder& build, const IndexSpec& spec, Phase phase) {
-  return build.cache("cache_index", {{Dim::kHeadDim, spec.head_dim}}, phase, &index_cache_format());
+TensorId index_cache(LayerBuilder& build, const IndexSpec& spec, std::int64_t every, Phase phase) {
+  const TensorId id = build.cache("cache_index", {{Dim::kHeadDim, spec.head_dim}}, phase, &index_cache_format());
+  build.graph.tensors[static_cast<std::size_t>(id)].every = every;
+  return id;
 }
 
-TensorId choose(LayerBuilder& build, const char* name, const IdList& inputs, const IndexSpec& spec, Phase phase) {
+TensorId choose(LayerBuilder& build, const char* name, const IdList& inputs, const IndexSpec& spec, std::int64_t every,
+                Phase phase) {
   const TensorId chosen = selection(build, spec, phase);
   LogicalOp op{.kind = OpKind::kIndex, .name = name, .inputs = inputs, .weights = {}, .outputs = {chosen}};
-  op.index = shape_of(spec, phase);
+  op.index = shape_of(spec, every, phase);
   build.graph.op(std::move(op));
   return chosen;
 }
@@ -64,20 +68,20 @@ Indexer build_indexer(LayerBuilder& build, TensorId x, TensorId q_in, const Laye
 }
 
 TensorId select_decode(LayerBuilder& build, const Indexer& indexer, const IndexSpec& spec) {
-  const TensorId cache = index_cache(build, spec, Phase::kDecode);
+  const TensorId cache = index_cache(build, spec, indexer.every, Phase::kDecode);
   build.append({build.split("index_k_decode", indexer.k, Phase::kDecode)}, {cache});
   IdList inputs = queries(build, indexer, Phase::kDecode);
   inputs.push_back(cache);
-  return choose(build, "index_decode", inputs, spec, Phase::kDecode);
+  return choose(build, "index_decode", inputs, spec, indexer.every, Phase::kDecode);
 }
 
 TensorId select_prefill(LayerBuilder& build, const Indexer& indexer, const IndexSpec& spec) {
-  const TensorId cache = index_cache(build, spec, Phase::kPrefill);
+  const TensorId cache = index_cache(build, spec, indexer.every, Phase::kPrefill);
   const TensorId fresh = build.split("index_k_prefill", indexer.k, Phase::kPrefill);
   IdList inputs = queries(build, indexer, Phase::kPrefill);
   inputs.push_back(fresh);
   inputs.push_back(build.prefix("prefix_index", cache));
-  const TensorId chosen = choose(build, "index_prefill", inputs, spec, Phase::kPrefill);
+  const TensorId chosen = choose(build, "index_prefill", inputs, spec, indexer.every, Phase::kPrefill);
   build.append({fresh}, {cache});
   return chosen;
 }

@@ -13,6 +13,7 @@ struct Indexer {
   TensorId q = -1;
   TensorId k = -1;
   TensorId weights = -1;  // -1: the largest score of all heads counts
+  std::int64_t every = 1; // tokens of one key: DeepSeek-V4 indexes compressed entries
 };
 
 // The projections; `q_in` is what queries are made of (the query latent, or x), `rotary` how many columns are turned.

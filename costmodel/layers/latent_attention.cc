@@ -127,13 +127,16 @@ Projected project(LayerBuilder& build, TensorId x, const LayerKind& kind) {
   if (spec.q_latent > 0) {
     const DimExtent q_latent{Dim::kQueryLatent, spec.q_latent};
     const TensorId w_q_a = build.weight("w_q_a", Part::kAttention, {q_latent}, {hidden}, format);
-    const auto down = build.matmul("qkv_down", x, {w_q_a, w_kv_a}, {"q_a", "latent_raw"}, Part::kAttention);
+    IdList biases;
+    if (spec.qkv_bias) biases = {build.vector("b_q_a", Part::kAttention, {q_latent}), build.vector("b_kv_a", Part::kAttention, {latent_dim})};
+    const auto down = build.matmul("qkv_down", x, {w_q_a, w_kv_a}, {"q_a", "latent_raw"}, Part::kAttention, biases);
     result.latent = build.norm("latent_normed", down[1], spec.rope_dim);
     result.q_in = build.norm("q_a_normed", down[0]);
     result.q = build.matmul("q_up", result.q_in, {build.weight("w_q_b", Part::kAttention, q_dims, {q_latent}, format)}, {"q_raw"}, Part::kAttention)[0];
   } else {
     const auto both = build.matmul("q_kv_down", x, {build.weight("w_q", Part::kAttention, q_dims, {hidden}, format), w_kv_a},
-                                   {"q_raw", "latent_raw"}, Part::kAttention);
+                                   {"q_raw", "latent_raw"}, Part::kAttention,
+                                   spec.qkv_bias ? IdList{-1, build.vector("b_kv_a", Part::kAttention, {latent_dim})} : IdList{});
     result.q = both[0];
     result.latent = build.norm("latent_normed", both[1], spec.rope_dim);
   }
@@ -179,7 +182,8 @@ TensorId build_latent_attention(LayerBuilder& build, TensorId x, const LayerKind
     o = build.gate("o_gated", build.matmul("output_gate", x, {w_gate}, {"output_gate"}, Part::kAttention)[0], o, ElementFunction::kSigmoid);
   }
   const TensorId w_o = build.weight("w_o", Part::kAttention, {hidden}, o_dims, kind.formats.attention_output);
-  return build.matmul("o_proj", o, {w_o}, {"attention_out"}, Part::kAttention)[0];
+  return build.matmul("o_proj", o, {w_o}, {"attention_out"}, Part::kAttention,
+                      spec.output_bias ? IdList{build.vector("b_o", Part::kAttention, {hidden})} : IdList{})[0];
 }
 
 }  // namespace shardplan

@@ -12,10 +12,15 @@
 namespace shardplan {
 namespace {
 
-void check(const ModelSpec&, const ParallelConfig& c, std::vector<Violation>& out) {
+void check(const ModelSpec& model, const ParallelConfig& c, std::vector<Violation>& out) {
   if (c.variant.cp_interleave < 1) out.push_back({"cp_interleave", "the interleave of cached positions must be at least 1"});
   if (c.dcp == 1) {
     if (c.variant.q_replicate) out.push_back({"q_replicate_needs_dcp", "Q-replicate needs dcp > 1"});
+    return;
+  }
+  for (const LayerKind& kind : model.kinds) {
+    if (kind.attention.kind != AttentionKind::kCompressed) continue;
+    out.push_back({"compressed_context_parallel", "a compressed entry stands for positions of several ranks: its cache is not split by position, dcp must be 1"});
     return;
   }
   if (c.pcp == 1 && c.tp % c.dcp != 0) {
@@ -37,8 +42,10 @@ void apply(const StrategyContext& context, Strategy& s) {
   s.rows.push_back({Part::kAttention, "", Dim::kPositions, s.axes.cp, Layout::kStriped});
   // The cached latent of a prefill's prefix is gathered before it is expanded to heads.
   s.pins.push_back({"prefix_latent", Dim::kPositions, {}});
+  // Every rank of the group attends with all of the group's query heads.
+  s.rows.push_back({Part::kAttention, "w_sinks", Dim::kHeads, s.axes.heads, Layout::kContiguous, true});
   if (!v.q_replicate) return;
-  for (const char* name : {"w_q", "w_q_b", "w_uk"}) {
+  for (const char* name : {"w_q", "b_q", "w_q_norm", "w_q_b", "w_uk"}) {
     s.rows.push_back({Part::kAttention, name, Dim::kHeads, s.axes.heads, Layout::kContiguous, true});
   }
   s.pins.push_back({"q_prefill", Dim::kHeads, s.axes.tp});   // prefill attends to its own heads only

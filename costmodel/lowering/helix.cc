@@ -29,7 +29,7 @@ void apply(const StrategyContext& context, Strategy& s) {
   if (!context.config.variant.helix) return;
   s.exchange_lse = true;
   s.hop_b = context.config.variant.hop_b;
-  for (const char* name : {"w_q", "w_q_b", "w_uk"}) {
+  for (const char* name : {"w_q", "b_q", "w_q_norm", "w_q_b", "w_uk"}) {
     s.rows.push_back({Part::kAttention, name, Dim::kHeads, s.axes.heads, Layout::kContiguous, true});
   }
   s.pins.push_back({"q_prefill", Dim::kHeads, s.axes.tp});

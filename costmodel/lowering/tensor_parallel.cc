@@ -18,6 +18,7 @@ void require_divides(std::int64_t count, std::int64_t parts, const char* rule, c
 
 void check_attention(const AttentionSpec& attention, const ParallelConfig& c, std::vector<Violation>& out) {
   require_divides(attention.q_heads, c.tp, "q_heads_divisible", "query heads", out);
+  if (attention.kind == AttentionKind::kCompressed) require_divides(attention.compressed.output_groups, c.tp, "output_groups_divisible", "groups of the output projection", out);
   if (attention.kind != AttentionKind::kGrouped) return;
   const std::int64_t width = c.pcp > 1 && c.dcp == c.pcp * c.tp ? 1 : (c.pcp > 1 ? c.tp : std::max<std::int64_t>(1, c.tp / c.dcp));
   if (attention.kv_heads % width != 0 && width % attention.kv_heads != 0) {

@@ -63,7 +63,6 @@ ModelSpec read_deepseek_v4(JsonObject& config) {
   attention.index = IndexSpec{};
   model.mtp_layers.assign(static_cast<std::size_t>(model.mtp_modules), layer_of(attention, experts));
   if (ratios.empty()) model.notes.emplace_back("compress_ratios is missing: every layer is taken for a window");
-  model.notes.emplace_back("compressed attention has counts but no cost graph yet: it cannot be planned");
   return model;
 }
 

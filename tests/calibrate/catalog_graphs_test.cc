@@ -42,6 +42,7 @@ Held held_by(const StepGraph& graph) {
     if (tensor.lifetime == Lifetime::kWeight) held.weights += held_weight_bytes(graph, tensor, value.placement);
     if (tensor.lifetime != Lifetime::kCache || std::find(seen.begin(), seen.end(), tensor.name) != seen.end()) continue;
     seen.emplace_back(tensor.name);
+    if (seen.back() == "cache_window") continue;  // constant once it is full: not counted per token
     const double bytes = static_cast<double>(fixed_elements(graph, tensor, value.placement)) * element_bytes(tensor);
     (tensor.has(Dim::kRequests) ? held.state : held.cache) += bytes;
   }
@@ -50,19 +51,9 @@ Held held_by(const StepGraph& graph) {
 
 GraphFormats formats_of(const ModelSpec& model) { return {find_format("bf16"), model.kv_format, nullptr}; }
 
-std::string refusal_of(const ModelSpec& model) {
-  try {
-    static_cast<void>(lower_model(model, {}, formats_of(model)));
-  } catch (const LoweringRefusal& refusal) {
-    return refusal.rule();
-  }
-  return "";
-}
-
 TEST_CASE("The graphs of every catalog model hold and do what its config says") {
   for (const CatalogEntry& entry : model_catalog()) {
     ModelSpec model = load_model(entry.name);
-    if (model.family == "deepseek_v4") continue;
     INFO(entry.name);
     model.kv_format = find_format(model.kinds.front().attention.index.heads > 0 ? "fp8" : "bf16");
     const LoweredModel lowered = lower_model(model, {}, formats_of(model));
@@ -79,16 +70,11 @@ TEST_CASE("The graphs of every catalog model hold and do what its config says") 
       held.state += layer.state * layers;
     }
     CHECK(flops == Approx(flops_per_token(model, kContext)).epsilon(1e-3));
-    CHECK(held.weights == Approx(static_cast<double>(weight_bytes(model).value())).epsilon(2e-3));
+    CHECK(held.weights == Approx(static_cast<double>(weight_bytes(model).value())).epsilon(1e-4));
     CHECK(held.cache ==
           Approx(static_cast<double>(cache_bytes_per_token(model, *model.kv_format).value())).epsilon(1e-6));
     CHECK(held.state == Approx(static_cast<double>(state_bytes_per_request(model).value())).epsilon(1e-9));
   }
-}
-
-TEST_CASE("Compressed attention is refused, not priced wrongly") {
-  CHECK(refusal_of(load_model("deepseek-v4-flash")) == "unsupported_layer");
-  CHECK(refusal_of(load_model("deepseek-v4-pro")) == "unsupported_layer");
 }
 
 TEST_CASE("An indexer over positions of several ranks is refused") {

@@ -128,7 +128,7 @@ TEST_CASE("routing takes the k largest, ties to the lower expert, and renormalis
   const LocalArray x = filled({{Dim::kTokens, {0}}, {Dim::kHidden, {0}}}, {1});
   const LocalArray w = filled({{Dim::kExperts, {0, 1, 2}}, {Dim::kHidden, {0}}}, {0, 1, 1});
   LocalArray routing(LocalDims{{Dim::kTokens, {0}}, {Dim::kRouted, {0, 1}}}, kRoutingWidth);
-  route(x, w, {.experts = 3, .per_token = 2}, Chooser{}, routing);
+  route(x, {w}, {.experts = 3, .per_token = 2}, Chooser{}, routing);
   CHECK(routing.values == std::vector<float>{1, 0.5F, 2, 0.5F});
 }
 

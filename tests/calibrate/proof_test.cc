@@ -46,6 +46,16 @@ TEST_CASE("layers of one block and latent experts add up", "[proof]") {
   check_sweep(small_blocks(), {.ranks = {8}, .every = 211});
 }
 
+TEST_CASE("biases and Q/K norms add up: each is added once, sums of squares over all heads are whole", "[proof]") {
+  check_sweep(small_biased(), {.ranks = {2, 4}, .every = 43});
+  check_sweep(small_biased(), {.ranks = {8}, .every = 307});
+}
+
+TEST_CASE("compressed attention adds up: entries whole on every rank, heads by groups, streams as the residual lies", "[proof]") {
+  check_sweep(small_compressed(), {.ranks = {1, 2, 4}, .every = 11});
+  check_sweep(small_compressed(), {.ranks = {8}, .every = 101});
+}
+
 // Context parallel decode would choose among positions of several ranks, which is refused.
 TEST_CASE("sparse attention adds up", "[proof]") {
   const auto whole_cache = [](const ParallelConfig& config) { return config.dcp == 1; };

@@ -106,7 +106,7 @@ TEST_CASE("random placement tables add up or are refused") {
 
 TEST_CASE("random placement tables of recurrent, single-block and sparse layers add up or are refused") {
   Outcome outcome;
-  for (const ModelSpec& model : {small_gated(), small_delta(), small_key_delta(), small_blocks(), small_sparse()}) try_tables(model, 100, outcome);
+  for (const ModelSpec& model : {small_gated(), small_delta(), small_key_delta(), small_blocks(), small_sparse(), small_biased()}) try_tables(model, 100, outcome);
   INFO(outcome.proven << " proven, " << outcome.refused << " refused");
   CHECK(outcome.proven > outcome.refused);
 }

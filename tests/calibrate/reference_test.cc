@@ -65,6 +65,8 @@ TEST_CASE("gates, chunks, shared values and norms after branches equal the plain
 TEST_CASE("Mamba2, latent experts and layers of one block equal the plain layer") { check_all_forms(small_blocks()); }
 TEST_CASE("a gated delta net equals the recurrence written out") { check_all_forms(small_delta()); }
 TEST_CASE("Kimi delta attention and gated MLA equal the plain layer") { check_all_forms(small_key_delta()); }
+TEST_CASE("compressed attention and residual streams equal the plain layer") { check_all_forms(small_compressed()); }
+TEST_CASE("biases, Q/K norms and the shared expert's gate equal the plain layer") { check_all_forms(small_biased()); }
 TEST_CASE("sparse attention chooses what the plain indexer chooses") { check_all_forms(small_sparse()); }
 
 }  // namespace

@@ -57,6 +57,9 @@ TEST_CASE("states and index keys live on from prefill to decode") {
     check_conversation({{.pp = 2, .tp = 2}, model, kTolerance});
     check_conversation({{.pcp = 2, .tp = 2, .dcp = 2}, model, kTolerance});
   }
+  check_conversation({{.tp = 4}, small_compressed(), kTolerance});
+  check_conversation({{.dpa = 2, .tp = 2}, small_compressed(), kTolerance});
+  check_conversation({{.pp = 2, .tp = 2}, small_compressed(), kTolerance});
   check_conversation({{.tp = 4}, small_sparse()});
   check_conversation({{.dpa = 2, .tp = 2}, small_sparse()});
   check_conversation({{.pcp = 4}, small_sparse()});

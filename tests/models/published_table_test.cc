@@ -26,8 +26,8 @@ constexpr Row kRows[] = {
     {"deepseek-r1", 671.026, 37.55, 70'272, 35'136, 0, 212.43},                       // published
     {"deepseek-v3", 671.026, 37.55, 70'272, 35'136, 0, 212.43},                       // published
     {"deepseek-v3.2", 671.878, 38.4, 78'324, 48'068, 0, 117.94},                      // computed; 685 with MTP and its copies of both tables
-    {"deepseek-v4-flash", 284, 13.8, 6'229, 3'850, 0, 29.539},                        // published
-    {"deepseek-v4-pro", 1573, 49.78, 8'918, 5'511, 0, 109.32},                        // computed; "1.6T"
+    {"deepseek-v4-flash", 284, 13.8, 6'229, 3'850, 12'206'080, 29.539},                        // published
+    {"deepseek-v4-pro", 1573, 49.78, 8'918, 5'511, 18'710'528, 109.32},                        // computed; "1.6T"
     {"gemma-4-26b-a4b", 25.2, 3.822, 225'280, 112'640, 0, 9.4053},                    // published
     {"gemma-4-31b", 30.7, 30.7, 901'120, 450'560, 0, 68.439},                         // published
     {"glm-5", 744, 41.78, 100'152, 61'464, 0, 109.14},                                // published
