@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/units.h"
-#include "costmodel/activation_peak.h"
+#include "costmodel/index_sets.h"
 #include "costmodel/traffic.h"
 #include "costmodel/work.h"
 
@@ -17,18 +17,81 @@ namespace {
 constexpr std::size_t kParts = static_cast<std::size_t>(Part::kResidual) + 1;
 using PartBytes = std::array<double, kParts>;
 
-// Weights of a graph on the fullest rank by part; each tensor once. Redundant experts add their slots.
-PartBytes weights_of(const StepGraph& graph, const ParallelConfig& config) {
+double padded(std::int64_t columns, std::int64_t multiple) {
+  return static_cast<double>(ceil_div(columns, multiple) * multiple) / static_cast<double>(columns);
+}
+
+// Held over stored bytes of a matrix of routed experts; 1 where the engine does not pad its format.
+double padding_ratio(const StepGraph& graph, const Tensor& tensor, const Placement& placement, const EngineMemory& engine) {
+  const bool matrix = tensor.part == Part::kExperts && tensor.has(Dim::kFfn) && tensor.dims.size() > 2;
+  double ratio = 1;
+  for (const WeightPadding& rule : engine.padding) {
+    if (!matrix || !tensor.format->name.starts_with(rule.format)) continue;
+    for (const DimExtent& dim : tensor.dims) {
+      const bool rows = std::find(tensor.output_dims.begin(), tensor.output_dims.end(), dim.dim) != tensor.output_dims.end();
+      const std::int64_t held = max_held(graph.mesh, placement.of(dim.dim), dim.extent);
+      if (dim.dim == Dim::kFfn) ratio *= padded(held, rows ? rule.up : rule.down);
+      else if (dim.dim != Dim::kExperts) ratio *= padded(held, rule.hidden);
+    }
+    break;
+  }
+  return ratio;
+}
+
+// What an allocator that hands out large blocks in steps keeps beyond a tensor: what is left of a block is used for others
+// only where it is more than half a step.
+double left_over(double bytes, const EngineMemory& engine) {
+  const auto step = static_cast<double>(engine.allocation_step.value());
+  if (step <= 0 || bytes < 5 * step) return 0;
+  const double left = std::ceil(bytes / step) * step - bytes;
+  return 2 * left <= step ? left : 0;
+}
+
+double held_bytes(const StepGraph& graph, const ParallelConfig& config, const EngineMemory& engine, const Value& value) {
+  const Tensor& tensor = graph.logical.tensor(value.tensor);
+  double held = held_weight_bytes(graph, tensor, value.placement) * padding_ratio(graph, tensor, value.placement, engine);
+  if (tensor.part == Part::kExperts && config.variant.redundant_experts > 0 && tensor.has(Dim::kExperts)) {
+    const std::int64_t experts = tensor.extent(Dim::kExperts);
+    held *= static_cast<double>(ceil_div(experts + config.variant.redundant_experts, config.ep)) / static_cast<double>(ceil_div(experts, config.ep));
+  }
+  return held;
+}
+
+// Weights of a graph on the fullest rank by part; each tensor once. Redundant experts add their slots. The weights of one
+// product lie in one tensor (Q, K and V; gate and up), all but the last of the experts' too.
+PartBytes weights_of(const StepGraph& graph, const ParallelConfig& config, const EngineMemory& engine) {
   PartBytes bytes{};
   for (const Value& value : graph.values) {
     const Tensor& tensor = graph.logical.tensor(value.tensor);
-    if (tensor.lifetime != Lifetime::kWeight) continue;
-    double held = held_weight_bytes(graph, tensor, value.placement);
-    if (tensor.part == Part::kExperts && config.variant.redundant_experts > 0) {
-      const std::int64_t experts = tensor.extent(Dim::kExperts);
-      held *= static_cast<double>(ceil_div(experts + config.variant.redundant_experts, config.ep)) / static_cast<double>(ceil_div(experts, config.ep));
+    if (tensor.lifetime == Lifetime::kWeight) bytes[static_cast<std::size_t>(tensor.part)] += held_bytes(graph, config, engine, value);
+  }
+  if (engine.allocation_step == Bytes(0)) return bytes;
+  std::vector<ValueId> seen;
+  for (const Node& node : graph.nodes) {
+    if (node.kind != NodeKind::kCompute || node.weights.empty() || std::find(seen.begin(), seen.end(), node.weights[0]) != seen.end()) continue;
+    seen.push_back(node.weights[0]);
+    const bool experts = graph.op_of(node).kind == OpKind::kExperts;
+    double fused = 0;
+    for (std::size_t i = 0; i < node.weights.size(); ++i) {
+      const double held = held_bytes(graph, config, engine, graph.value(node.weights[i]));
+      if (experts && i + 1 == node.weights.size()) bytes[static_cast<std::size_t>(Part::kExperts)] += left_over(held, engine);
+      else fused += held;
     }
-    bytes[static_cast<std::size_t>(tensor.part)] += held;
+    bytes[static_cast<std::size_t>(graph.tensor_of(node.weights[0]).part)] += left_over(fused, engine);
+  }
+  return bytes;
+}
+
+// The up-projections of K and V out of the latent, once more in the activation format.
+double absorbed_copies(const StepGraph& graph) {
+  double bytes = 0;
+  for (const Value& value : graph.values) {
+    const Tensor& tensor = graph.logical.tensor(value.tensor);
+    const std::string_view name = tensor.name;
+    if (tensor.lifetime != Lifetime::kWeight || (name != "w_uk" && name != "w_uv")) continue;
+    double elements = 1;
+    for (const DimExtent& dim : tensor.dims) elements *= static_cast<double>(max_held(graph.mesh, value.placement.of(dim.dim), dim.extent));
+    bytes += elements * element_bytes(graph.tensor_of(graph.residual_in));
   }
   return bytes;
 }
@@ -84,16 +147,33 @@ std::vector<LedgerItem> items_of(const PartBytes& bytes) {
   return items;
 }
 
-Bytes stage_activations(const LoweredModel& lowered, const StageLayers& stage, const BatchShape& shape) {
-  Bytes most;
-  for (const StageGraphs& graphs : lowered.forms) {
-    for (std::size_t k = 0; k < graphs.layers.size(); ++k) {
-      if (stage.of_kind[k] > 0) most = std::max(most, activation_peak(graphs.layers[k], shape));
-    }
-    if (stage.is_first) most = std::max(most, activation_peak(graphs.embedding, shape));
-    if (stage.is_last) most = std::max(most, activation_peak(graphs.head, shape));
+Bytes scaled(Bytes bytes, double ratio) { return Bytes(static_cast<std::int64_t>(static_cast<double>(bytes.value()) * ratio)); }
+
+// Pixels and embeddings of as many image tokens as the step has, on the stage that sees images.
+Bytes image_bytes(const ModelSpec& model, const StageGraphs& graphs, const BatchShape& shape) {
+  if (model.vision_values_per_token == 0) return Bytes(0);
+  const double element = element_bytes(graphs.embedding.tensor_of(graphs.embedding.residual_out));
+  const double values = static_cast<double>(model.vision_values_per_token + model.hidden);
+  return Bytes(static_cast<std::int64_t>(residual_tokens(graphs.embedding, shape) * values * element));
+}
+
+// The forward through the stage's graphs, or sampling after it beside what the forward leaves.
+Bytes stage_activations(const ModelSpec& model, const StageGraphs& graphs, const StageLayers& stage, const BatchShape& shape, const StepBuffers& buffers) {
+  Bytes forward;
+  Bytes kept;
+  for (std::size_t k = 0; k < graphs.layers.size(); ++k) {
+    if (stage.of_kind[k] == 0) continue;
+    forward = std::max(forward, activation_peak(graphs.layers[k], shape, buffers));
+    if (buffers.keeps_expert_buffers) kept = std::max(kept, expert_buffers(graphs.layers[k], shape, buffers));
   }
-  return most;
+  if (stage.is_first) forward = std::max(forward, activation_peak(graphs.embedding, shape, buffers));
+  const Bytes stream = residual_bytes(graphs.embedding, shape);
+  if (stage.is_first && buffers.keeps_embedded) forward += stream;
+  Bytes most = forward + buffers.benchmark;
+  if (stage.is_last) most = std::max(most, kept + activation_peak(graphs.head, shape, buffers));
+  if (!stage.is_first && buffers.keeps_stage_inputs) most += scaled(stream, 2);
+  if (stage.is_first && buffers.keeps_images) most += image_bytes(model, graphs, shape);
+  return most + buffers.library;
 }
 
 double request_bytes(const std::vector<Ledger::CacheTerm>& terms, std::int64_t tokens, std::int64_t block) {
@@ -106,9 +186,11 @@ double request_bytes(const std::vector<Ledger::CacheTerm>& terms, std::int64_t t
   return bytes;
 }
 
-std::vector<LedgerItem> workspace_of(const EngineMemory& engine, const ParallelConfig& config) {
-  std::vector<LedgerItem> items{{"device context", engine.context}, {"cuda graphs", engine.graphs}};
-  if (config.instance_gpus() > 1) items.push_back({"communicators", engine.communicators});
+std::vector<LedgerItem> workspace_of(const EngineMemory& engine, const ParallelConfig& config, const StageLayers& stage) {
+  const Bytes graphs = engine.graphs + scaled(engine.graphs_per_layer, static_cast<double>(stage.count));
+  std::vector<LedgerItem> items{{"device context", engine.context}};
+  if (graphs > Bytes(0)) items.push_back({"cuda graphs", graphs});
+  if (config.instance_gpus() > 1 && engine.communicators > Bytes(0)) items.push_back({"communicators", engine.communicators});
   return items;
 }
 
@@ -120,23 +202,31 @@ StageLedger make_stage(const ModelSpec& model, const ParallelConfig& config, con
   for (std::size_t k = 0; k < graphs.layers.size(); ++k) {
     if (stage.of_kind[k] == 0) continue;
     const auto count = static_cast<double>(stage.of_kind[k]);
-    add_scaled(weights, weights_of(graphs.layers[k], config), count);
+    add_scaled(weights, weights_of(graphs.layers[k], config, engine), count);
+    if (engine.absorbed_copies) weights[static_cast<std::size_t>(Part::kAttention)] += absorbed_copies(graphs.layers[k]) * count;
     for (const Ledger::CacheTerm& cache : cache_of(graphs.layers[k], model.kinds[k])) {
       ledger.kv_bytes_per_token += cache.bytes_per_token * count;
       terms.push_back({cache.window, cache.bytes_per_token * count, cache.bytes_per_request * count});
     }
   }
-  if (stage.is_first) add_scaled(weights, weights_of(graphs.embedding, config), 1);
+  if (stage.is_first) add_scaled(weights, weights_of(graphs.embedding, config, engine), 1);
   if (stage.is_last) {
-    PartBytes head = weights_of(graphs.head, config);
+    PartBytes head = weights_of(graphs.head, config, engine);
     const bool shares_table = model.tied_embeddings && stage.is_first;   // one table serves both ends of one stage
     if (shares_table) head[static_cast<std::size_t>(Part::kHead)] = 0;
     add_scaled(weights, head, 1);
   }
   ledger.weights = items_of(weights);
+  if (engine.rotary_tables && model.rotary_elements > 0) {
+    const double element = element_bytes(graphs.embedding.tensor_of(graphs.embedding.residual_out));
+    ledger.weights.push_back({"rotary tables", scaled(Bytes(model.rotary_elements), element)});
+  }
+  if (engine.vision_tower && stage.is_first && model.vision_parameters > 0)
+    ledger.weights.push_back({"vision tower", scaled(Bytes(model.vision_parameters), 2.0 / static_cast<double>(config.tp))});
   for (const LedgerItem& item : ledger.weights) ledger.weights_bytes += item.bytes;
-  ledger.activation_bytes = stage_activations(lowered, stage, demand.largest_step);
-  ledger.workspace = workspace_of(engine, config);
+  for (const StageGraphs& form : lowered.forms)
+    ledger.activation_bytes = std::max(ledger.activation_bytes, stage_activations(model, form, stage, demand.largest_step, engine.step));
+  ledger.workspace = workspace_of(engine, config, stage);
   for (const LedgerItem& item : ledger.workspace) ledger.workspace_bytes += item.bytes;
   const Bytes left = capacity - ledger.weights_bytes - ledger.activation_bytes - ledger.workspace_bytes;
   if (left < Bytes(0)) ledger.missing_bytes = Bytes(0) - left;
@@ -157,7 +247,9 @@ void judge(Ledger& ledger, const MemoryDemand& demand) {
   const std::int64_t tokens = std::max<std::int64_t>(1, demand.request_tokens);
   for (std::size_t s = 0; s < ledger.stages.size(); ++s) {
     const Bytes pool = ledger.stages[s].kv_pool_bytes;
-    if (request_bytes(ledger.cache_terms[s], tokens, ledger.block_tokens) <= static_cast<double>(pool.value())) continue;
+    const double need = ledger.paged() ? static_cast<double>(ledger.pages.pages_to_admit(tokens)) * ledger.pages.page_bytes[s]
+                                       : request_bytes(ledger.cache_terms[s], tokens, ledger.block_tokens);
+    if (need <= static_cast<double>(pool.value())) continue;
     ledger.misfit = fmt::format("one request of {} tokens needs more cache than the {} left beside weights hold ({} tokens)",
                                 demand.request_tokens, format_bytes(pool), ledger.group_capacity_tokens);
     return;
@@ -170,6 +262,7 @@ std::int64_t longest_request(const Ledger& ledger) {
   std::int64_t low = 0;
   std::int64_t high = std::int64_t{1} << 40;
   const auto holds = [&ledger](std::int64_t tokens) {
+    if (ledger.paged()) return ledger.pages.pages_to_admit(tokens) <= ledger.pages.pages;
     for (std::size_t s = 0; s < ledger.stages.size(); ++s) {
       if (request_bytes(ledger.cache_terms[s], tokens, ledger.block_tokens) > static_cast<double>(ledger.stages[s].kv_pool_bytes.value())) return false;
     }
@@ -183,9 +276,60 @@ std::int64_t longest_request(const Ledger& ledger) {
   return ceil_div(low, ledger.block_tokens) * ledger.block_tokens;   // `low` holds, and so does the block it ends in
 }
 
+CachedLayers& kind_of(std::vector<CachedLayers>& layers, const CachedLayers& wanted) {
+  const auto it = std::find_if(layers.begin(), layers.end(), [&wanted](const CachedLayers& other) {
+    return other.window == wanted.window && other.bytes_per_token == wanted.bytes_per_token &&
+           other.bytes_per_request == wanted.bytes_per_request;
+  });
+  return it == layers.end() ? layers.emplace_back(wanted) : *it;
+}
+
+// One entry for each way in which layers cache; only models with windows or states share pages.
+void share_pages(Ledger& ledger, const ModelSpec& model, const LoweredModel& lowered, const std::vector<StageLayers>& stages,
+                 const MemoryDemand& demand) {
+  std::vector<CachedLayers> layers;
+  bool differ = false;
+  for (std::size_t k = 0; k < model.kinds.size(); ++k) {
+    for (const Ledger::CacheTerm& cache : cache_of(lowered.forms.front().layers[k], model.kinds[k])) {
+      if (cache.bytes_per_token == 0 && cache.bytes_per_request == 0) continue;
+      differ = differ || cache.window > 0 || cache.bytes_per_request > 0;
+      CachedLayers& kind = kind_of(layers, {cache.window, cache.bytes_per_token, cache.bytes_per_request, {}});
+      kind.of_stage.resize(stages.size());
+      for (std::size_t s = 0; s < stages.size(); ++s) kind.of_stage[s] += stages[s].of_kind[k];
+    }
+  }
+  if (!differ) return;
+  std::vector<Bytes> pools;
+  for (const StageLedger& stage : ledger.stages) pools.push_back(stage.kv_pool_bytes);
+  const BatchShape& step = demand.largest_step;
+  const std::int64_t tokens = step.prefill_tokens + step.decode_sequences / std::max<std::int64_t>(1, ledger.attention_groups);
+  ledger.pages = make_page_pool(layers, pools, ledger.block_tokens, tokens);
+  ledger.block_tokens = ledger.pages.block_tokens();
+}
+
+// Of one attention group, as the engine would print it.
+std::int64_t printed_tokens(const Ledger& ledger, PrintedTokens rule, std::int64_t length) {
+  if (ledger.paged()) {
+    if (rule == PrintedTokens::kPagesOverGroups) return ledger.pages.pages / ledger.pages.groups() * ledger.pages.block_tokens();
+    const double requests = static_cast<double>(ledger.pages.pages) / static_cast<double>(ledger.pages.pages_to_admit(length));
+    return static_cast<std::int64_t>(requests * static_cast<double>(length));
+  }
+  bool differ = false;
+  for (const auto& terms : ledger.cache_terms) {
+    for (const Ledger::CacheTerm& term : terms) differ = differ || term.window > 0 || term.bytes_per_request > 0;
+  }
+  return differ ? ledger.request_capacity(length) / ledger.attention_groups * length : ledger.group_capacity_tokens;
+}
+
 }  // namespace
 
+double Ledger::cache_bytes(std::size_t stage, std::int64_t tokens) const {
+  if (paged()) return static_cast<double>(pages.pages_to_run(tokens)) * pages.page_bytes[stage];
+  return request_bytes(cache_terms[stage], tokens, block_tokens);
+}
+
 std::int64_t Ledger::request_capacity(std::int64_t tokens) const {
+  if (paged()) return pages.pages / pages.pages_to_run(tokens) * attention_groups;
   double least = 1e18;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const double each = request_bytes(cache_terms[s], tokens, block_tokens);
@@ -198,7 +342,7 @@ Ledger make_ledger(const ModelSpec& model, const ParallelConfig& config, const L
                    const std::vector<StageLayers>& stages, const HardwareProfile& hardware, const EngineMemory& engine,
                    const MemoryDemand& demand) {
   Ledger ledger;
-  ledger.device_bytes = hardware.device.memory;
+  ledger.device_bytes = hardware.device.visible_memory();
   ledger.capacity_bytes = Bytes(static_cast<std::int64_t>(std::floor(static_cast<double>(ledger.device_bytes.value()) * engine.memory_fraction_ratio)));
   ledger.attention_groups = config.dpa;
   ledger.block_tokens = engine.block_size * cp_parts(lowered.forms.front());
@@ -207,13 +351,9 @@ Ledger make_ledger(const ModelSpec& model, const ParallelConfig& config, const L
     ledger.stages.push_back(make_stage(model, config, lowered, stages[s], ledger.capacity_bytes, engine, demand, ledger.cache_terms[s]));
     ledger.kv_bytes_per_token = std::max(ledger.kv_bytes_per_token, ledger.stages.back().kv_bytes_per_token);
   }
+  if (engine.shares_pages) share_pages(ledger, model, lowered, stages, demand);
   ledger.group_capacity_tokens = longest_request(ledger);
-  const std::int64_t length = demand.request_tokens > 0 ? demand.request_tokens : 1;
-  bool windowed = false;
-  for (const auto& terms : ledger.cache_terms) {
-    for (const Ledger::CacheTerm& term : terms) windowed = windowed || term.window > 0 || term.bytes_per_request > 0;
-  }
-  ledger.kv_capacity_tokens = windowed ? ledger.request_capacity(length) * length : ledger.group_capacity_tokens * config.dpa;
+  ledger.kv_capacity_tokens = printed_tokens(ledger, engine.printed, std::max<std::int64_t>(1, demand.request_tokens)) * config.dpa;
   judge(ledger, demand);
   return ledger;
 }

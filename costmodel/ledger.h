@@ -10,12 +10,25 @@
 #include <vector>
 
 #include "base/quantity.h"
+#include "costmodel/activation_peak.h"
 #include "costmodel/batch.h"
 #include "costmodel/lowered_model.h"
+#include "costmodel/page_pool.h"
 #include "costmodel/stages.h"
 #include "hwprofiles/profile.h"
 
 namespace shardplan {
+
+// How an engine pads the matrices of routed experts in formats whose name begins so: columns to multiples.
+struct WeightPadding {
+  const char* format = "";
+  std::int64_t hidden = 1;
+  std::int64_t up = 1;                         // rows of gate and up on a rank
+  std::int64_t down = 1;                       // columns of down on a rank
+};
+
+// What an engine prints as its cache in tokens where layers cache differently.
+enum class PrintedTokens : std::uint8_t { kPagesOverGroups, kWholeRequests };
 
 // What an engine holds beside weights, activations and cache. Sources: start-up logs of vLLM 0.19 on H100.
 struct EngineMemory {
@@ -24,6 +37,15 @@ struct EngineMemory {
   Bytes context{256 * kMiB};                   // CUDA context and library handles, one rank alone
   Bytes communicators{1900 * kMiB};            // NCCL, custom all-reduce and fused-kernel buffers, more than one rank
   Bytes graphs{512 * kMiB};                    // captured CUDA graphs (inside the fraction)
+  Bytes graphs_per_layer;                      // of them, for each layer of a stage
+  StepBuffers step;
+  std::vector<WeightPadding> padding;
+  bool rotary_tables = false;                  // held with the weights
+  bool absorbed_copies = false;                // latent attention keeps its up-projections a second time, as activations are
+  Bytes allocation_step;                       // large weights take whole steps where less than half of one is left over
+  bool vision_tower = false;                   // held by the first stage, split over tp
+  bool shares_pages = false;                   // layers that cache differently share pages (PagePool)
+  PrintedTokens printed = PrintedTokens::kWholeRequests;
 };
 
 // The largest step that must fit, and the request lengths in question.
@@ -50,7 +72,7 @@ struct StageLedger {
 };
 
 struct Ledger {
-  Bytes device_bytes;
+  Bytes device_bytes;                          // that programs see
   Bytes capacity_bytes;                        // device * fraction
   std::vector<StageLedger> stages;
   double kv_bytes_per_token = 0;               // the largest stage's
@@ -67,7 +89,12 @@ struct Ledger {
   // recurrent layers, which its length does not change.
   struct CacheTerm { std::int64_t window = 0; double bytes_per_token = 0; double bytes_per_request = 0; };
   std::vector<std::vector<CacheTerm>> cache_terms;   // by stage
+  // Bytes of a running request's cache on a rank of a stage: what it takes from the pool, what a swap moves.
+  [[nodiscard]] double cache_bytes(std::size_t stage, std::int64_t tokens) const;
   std::int64_t block_tokens = 16;                    // tokens of a request that one block step covers (block size * cp)
+  // Where the engine shares pages and layers cache differently; no kinds otherwise.
+  PagePool pages;
+  [[nodiscard]] bool paged() const { return !pages.kinds.empty(); }
 };
 
 [[nodiscard]] Ledger make_ledger(const ModelSpec& model, const ParallelConfig& config, const LoweredModel& lowered,

@@ -32,10 +32,13 @@ struct DeviceSpec {
   std::string vendor;
   std::string architecture;  // "hopper", "blackwell", ...
   int sm_count = 0;
-  Bytes memory;  // what the driver reports, in bytes
+  Bytes memory;    // what the driver reports, in bytes
+  Bytes reserved;  // of it, by the driver: programs do not see it (CUDA's total is less than nvidia-smi's)
   BytesPerSecond memory_bandwidth;
   std::array<FlopsPerSecond, kMathFormats> peak{};  // dense; 0: format not supported
   double power_watts = 0;
+
+  [[nodiscard]] Bytes visible_memory() const { return reserved < memory ? memory - reserved : Bytes(0); }
 };
 
 // One kind of link, one direction.

@@ -12,6 +12,7 @@
 #include "models/limits.h"
 #include "models/quantization/assign.h"
 #include "models/quantization/scheme.h"
+#include "models/rotary.h"
 #include "models/unread_keys.h"
 #include "models/vision.h"
 
@@ -69,6 +70,8 @@ void read_vision(JsonObject& outer, ModelSpec& model) {
   std::optional<JsonObject> vision = outer.object_if("vision_config");
   if (!vision) return;
   model.vision_parameters = count_vision_parameters(*vision, model.hidden);
+  model.vision_values_per_token = vision_values_per_token(*vision, outer.integer_or("mm_tokens_per_image", 0, 1, 1'000'000),
+                                                           outer.integer_or("spatial_merge_size", 0, 1, 64));
   model.notes.push_back(model.vision_parameters > 0
                             ? fmt::format("the vision tower is counted apart: {:.2f}e9 parameters",
                                           static_cast<double>(model.vision_parameters) / 1e9)
@@ -117,6 +120,7 @@ ModelSpec read_text_model(const Json& json, const std::string& pointer, JsonObje
   check_size(model, where);
   complete_mtp(model);
   assign_formats(model, family.modules, read_scheme(config, outer, quantization, where), where);
+  model.rotary_elements = count_rotary_elements(config, model);
   note_unread(config, json, model);
   read_vision(outer, model);
   return model;

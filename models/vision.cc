@@ -69,12 +69,53 @@ std::int64_t gemma_tower(JsonObject& vision, std::int64_t text_hidden) {
   return width * 3 * patch * patch + positions * width + layers * layer + width * text_hidden;
 }
 
+// SigLIP before Gemma-3: learned positions for every patch of one image size, biases, a norm and one projection behind.
+std::int64_t siglip_tower(JsonObject& vision, std::int64_t text_hidden) {
+  const std::int64_t width = extent(vision, "hidden_size", 0);
+  const std::int64_t ffn = extent(vision, "intermediate_size", 0);
+  const std::int64_t layers = vision.integer_or("num_hidden_layers", 0, 0, kMaxTowerLayers);
+  const std::int64_t patch = vision.integer_or("patch_size", 14, 1, kMaxTowerSize);
+  const std::int64_t side = extent(vision, "image_size", 896) / patch;
+  const std::int64_t layer = 4 * with_bias(width, width) + with_bias(ffn, width) + with_bias(width, ffn) + 4 * width;
+  return with_bias(width, 3 * patch * patch) + side * side * width + layers * layer + 3 * width + width * text_hidden;
+}
+
+// Pixtral: gated MLP, no biases, two norms a layer; patches are merged by fours and go through two projections.
+std::int64_t pixtral_tower(JsonObject& vision, std::int64_t text_hidden) {
+  const std::int64_t width = extent(vision, "hidden_size", 0);
+  const std::int64_t ffn = extent(vision, "intermediate_size", 0);
+  const std::int64_t layers = vision.integer_or("num_hidden_layers", 0, 0, kMaxTowerLayers);
+  const std::int64_t patch = extent(vision, "patch_size", 14);
+  const std::int64_t layer = 4 * width * width + 3 * width * ffn + 2 * width;
+  return 3 * patch * patch * width + layers * layer + 2 * width + 4 * width * width + width * text_hidden + text_hidden * text_hidden;
+}
+
+// "merge_kernel_size": [2, 2], or a number under other names.
+std::int64_t merged_patches(JsonObject& vision) {
+  if (vision.has("pooling_kernel_size")) return vision.integer_or("pooling_kernel_size", 1, 1, 64);
+  if (vision.has("spatial_merge_size")) return vision.integer_or("spatial_merge_size", 1, 1, 64);
+  return vision.has("merge_kernel_size") ? 2 : 1;
+}
+
 }  // namespace
+
+std::int64_t vision_values_per_token(JsonObject& vision, std::int64_t tokens_per_image, std::int64_t merge) {
+  constexpr std::int64_t kColours = 3;
+  if (tokens_per_image > 0) {
+    const std::int64_t side = extent(vision, "image_size", 0);
+    return kColours * side * side / tokens_per_image;
+  }
+  const std::int64_t side = extent(vision, "patch_size", 0) * (merge > 0 ? merge : merged_patches(vision));
+  return kColours * side * side * vision.integer_or("temporal_patch_size", 1, 1, 64);
+}
 
 std::int64_t count_vision_parameters(JsonObject& vision, std::int64_t text_hidden) {
   if (vision.has("depth")) return qwen_tower(vision, text_hidden);
   if (vision.has("vt_hidden_size")) return kimi_tower(vision, text_hidden);
   if (vision.has("position_embedding_size")) return gemma_tower(vision, text_hidden);
+  const std::string type = vision.string_or("model_type", "");
+  if (type == "siglip_vision_model") return siglip_tower(vision, text_hidden);
+  if (type == "pixtral") return pixtral_tower(vision, text_hidden);
   return 0;
 }
 

@@ -165,6 +165,9 @@ void Deployment::use_split(std::vector<std::int64_t> split) {
   stages_ = stage_layers(request_.model, split_);
   ledger_ = make_ledger(request_.model, config_, *shared_.lowered, stages_, request_.hardware, memory_,
                         demand_of(request_, config_, scheduler_));
+  // A running request holds a page of every state: engines refuse more seats than pages.
+  if (ledger_.paged() && ledger_.pages.has_states() && ledger_.pages.pages > 0)
+    scheduler_.max_sequences = std::min(scheduler_.max_sequences, ledger_.pages.pages);
 }
 
 void Deployment::use_chunk(std::int64_t max_batched_tokens) {

@@ -20,6 +20,7 @@ namespace shardplan {
 [[nodiscard]] ModelSpec read_deepseek(JsonObject& config);
 [[nodiscard]] ModelSpec read_gpt_oss(JsonObject& config);
 [[nodiscard]] ModelSpec read_llama4(JsonObject& config);
+[[nodiscard]] ModelSpec read_gemma3(JsonObject& config);
 [[nodiscard]] ModelSpec read_gemma4(JsonObject& config);
 [[nodiscard]] ModelSpec read_mimo(JsonObject& config);
 [[nodiscard]] ModelSpec read_mimo_v2(JsonObject& config);

@@ -7,7 +7,7 @@
 // covers weights, activations, graphs, NCCL and cache; all stages take the least number of cache blocks.
 // Sources: engine rules of vLLM main around 0.30; start-up logs of 0.19 on H100; fits on published serving rows.
 // Wrong where a release changed a default: values are exported explicitly for that reason.
-#include <algorithm>
+#include <array>
 
 #include "planner/engines/engines.h"
 
@@ -24,15 +24,86 @@ std::vector<std::int64_t> layer_split(std::int64_t layers, std::int64_t stages) 
   return parts;
 }
 
-// Non-torch memory 0.25 GiB alone, about 2.1 GiB with NCCL, custom all-reduce and fused-kernel workspaces.
-EngineMemory memory(const ModelSpec& model, const ParallelConfig& config, const HardwareProfile&,
+// What holds over a range of releases; sources: start-up logs of each range on H100, and the engine's allocation code.
+struct MemoryEra {
+  VersionRange versions;
+  Bytes alone;              // one process: CUDA context and modules beside torch
+  Bytes worker;             // a rank among several processes
+  Bytes pair;               // what NCCL, custom and fused all-reduce take at tp 2
+  Bytes per_peer;           // for each further rank of a tensor group
+  double sampler_bytes;     // of a logit, beside its fp32 value and its copy in the model's format
+  bool sampler_per_sm;      // top-k and top-p in one kernel: a scratch row of fp32 for each SM
+  bool graphs_inside;       // captured graphs are estimated and kept out of the cache
+  PrintedTokens printed;
+  double fraction;
+};
+
+constexpr double kSortedCopies = 32;  // sort keys, values and indices twice over, probabilities, draws
+constexpr double kOneKernel = 8;      // probabilities and draws
+
+const std::array<MemoryEra, 5>& memory_eras() {
+  using enum PrintedTokens;
+  static const std::array<MemoryEra, 5> eras{{
+      {{"", "0.17"}, Bytes(138 * kMiB), Bytes(138 * kMiB), Bytes(420 * kMiB), Bytes(30 * kMiB), kSortedCopies, false, false, kPagesOverGroups, 0.90},
+      {{"0.17", "0.19"}, Bytes(143 * kMiB), Bytes(143 * kMiB), Bytes(420 * kMiB), Bytes(30 * kMiB), kOneKernel, true, false, kPagesOverGroups, 0.90},
+      {{"0.19", "0.21"}, Bytes(256 * kMiB), Bytes(72 * kMiB), Bytes(2050 * kMiB), Bytes(30 * kMiB), kOneKernel, true, false, kPagesOverGroups, 0.90},
+      {{"0.21", "0.30"}, Bytes(256 * kMiB), Bytes(72 * kMiB), Bytes(2050 * kMiB), Bytes(30 * kMiB), kOneKernel, true, true, kWholeRequests, 0.90},
+      {{"0.30", ""}, Bytes(256 * kMiB), Bytes(72 * kMiB), Bytes(2050 * kMiB), Bytes(30 * kMiB), kOneKernel, true, true, kWholeRequests, 0.92},
+  }};
+  return eras;
+}
+
+const MemoryEra& memory_era(const std::string& version) {
+  for (const MemoryEra& era : memory_eras()) {
+    if (era.versions.contains(version)) return era;
+  }
+  return memory_eras().back();
+}
+
+// MXFP4 experts: what the kernels want of columns (64 until 0.17; TensorRT-LLM's on Blackwell 256).
+std::vector<WeightPadding> padding(const HardwareProfile& hardware, const std::string& version) {
+  if (hardware.device.architecture == "blackwell") return {{"mxfp4", 256, 256, 256}};
+  if (VersionRange{"", "0.17"}.contains(version)) return {{"mxfp4", 256, 64, 64}};
+  return {{"mxfp4", 256, 128, 64}};
+}
+
+// The profiling run: a forward of the largest step, then sampling of every seat. Pieces of the compiled graph between
+// attentions hold what they read; workspaces of fused experts stay.
+StepBuffers step_buffers(const MemoryEra& era, const HardwareProfile& hardware) {
+  return {.library = Bytes(44 * kMiB),    // cuBLAS takes 32 MiB on Hopper; ids, positions, block tables
+          .benchmark = Bytes(50 * kMiB),  // as large as the L2 cache, to flush it between timings
+          .sampler_bytes_per_logit = era.sampler_bytes,
+          .copies_logits = true,
+          .sampler_rows = era.sampler_per_sm ? hardware.device.sm_count : 0,
+          .holds_inputs = true,
+          .keeps_expert_buffers = true,
+          .expert_chunk = 16384,          // VLLM_FUSED_MOE_CHUNK_SIZE
+          .keeps_stage_inputs = true,
+          .keeps_embedded = true,
+          .keeps_images = true};
+}
+
+EngineMemory memory(const ModelSpec& model, const ParallelConfig& config, const HardwareProfile& hardware,
                     const std::string& version) {
+  const MemoryEra& era = memory_era(version.empty() ? "0.30" : version);
   EngineMemory memory;
-  memory.memory_fraction_ratio = parse_version(version) < Version{0, 30, 0} && !version.empty() ? 0.90 : 0.92;
+  memory.memory_fraction_ratio = era.fraction;
   memory.block_size = attention_of(model).kind == AttentionKind::kLatent ? 64 : 16;  // FlashMLA wants 64
-  memory.context = Bytes(256 * kMiB);
-  memory.communicators = config.stage_ranks() > 1 ? Bytes(1900 * kMiB) : Bytes(72 * kMiB * (config.pp > 1 ? 1 : 0));
-  memory.graphs = Bytes(768 * kMiB);  // 0.4 to 1.3 GB are usual
+  memory.context = config.instance_gpus() > 1 ? era.worker : era.alone;
+  if (config.stage_ranks() > 1)
+    memory.communicators = era.pair + Bytes(era.per_peer.value() * (config.stage_ranks() - 2));
+  else
+    memory.communicators = Bytes(0);
+  memory.graphs = era.graphs_inside ? Bytes(390 * kMiB) : Bytes(0);
+  memory.graphs_per_layer = era.graphs_inside ? Bytes(17 * kMiB) : Bytes(0);
+  memory.step = step_buffers(era, hardware);
+  memory.padding = padding(hardware, version);
+  memory.rotary_tables = true;
+  memory.absorbed_copies = true;
+  memory.allocation_step = Bytes(2 * kMiB);  // of torch's caching allocator
+  memory.vision_tower = true;
+  memory.shares_pages = true;
+  memory.printed = era.printed;
   return memory;
 }
 

@@ -26,6 +26,7 @@ EngineMemory bare_engine(std::int64_t block_size = 16) {
 Ledger with_pool(const ModelSpec& model, Bytes pool, std::int64_t block_size = 16) {
   const MemoryDemand demand{.largest_step = {.prefill_sequences = 1, .prefill_tokens = 64}, .request_tokens = 16};
   HardwareProfile hardware = load_hardware("h100-sxm");
+  hardware.device.reserved = Bytes(0);
   const StageLedger used = Setup(model, {}, hardware).ledger(bare_engine(block_size), demand).stages.front();
   hardware.device.memory = used.weights_bytes + used.activation_bytes + pool;
   return Setup(model, {}, hardware).ledger(bare_engine(block_size), demand);
@@ -97,6 +98,7 @@ TEST_CASE("A request too long is refused with the pool of the stage that lacks r
       made_model({.hidden = 64, .layers = 3, .attention = grouped_attention(4, 4, 16), .ffn = dense_ffn(128)});
   HardwareProfile hardware = load_hardware("h100-sxm");
   hardware.device.memory = Bytes(40'000'000);
+  hardware.device.reserved = Bytes(0);
   const ParallelConfig config{.pp = 2, .pp_layers = {1, 2}};
   const MemoryDemand demand{.largest_step = {.decode_sequences = 1, .decode_context = 1}, .request_tokens = 100'000};
   const Ledger ledger = Setup(model, config, hardware).ledger(bare_engine(), demand);
@@ -123,6 +125,7 @@ TEST_CASE(
     const ParallelConfig config = any_config(model);
     HardwareProfile hardware = load_hardware("h100-sxm");
     hardware.device.memory = Bytes(any_of(1, 200) * 100'000);
+    hardware.device.reserved = Bytes(0);
     const std::int64_t tokens = any_of(1, 300);
     EngineMemory engine = bare_engine();
     engine.memory_fraction_ratio = static_cast<double>(any_of(50, 100)) / 100;

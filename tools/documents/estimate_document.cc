@@ -12,19 +12,6 @@
 #include "tools/documents/violations_document.h"
 
 namespace shardplan {
-namespace {
-
-std::vector<DataMovement> movement_of(const EstimateAnswer& answer) {
-  const auto replicas = static_cast<double>(answer.config.replicas);
-  const Workload& workload = answer.request.workload;
-  const bool bare = answer.steps.given;
-  const double running = bare ? static_cast<double>(answer.steps.decode.decode_sequences) : answer.result.plan.serving.running;
-  const auto prompt = static_cast<double>(bare ? answer.steps.prefill.prefill_tokens : workload.isl - workload.prefix);
-  return data_movement(answer.result.plan, answer.request.hardware, running * replicas, prompt);
-}
-
-}  // namespace
-
 std::string estimate_document(const RequestFlags& flags, const EstimateAnswer& answer) {
   const EstimateResult& result = answer.result;
   Document document = {{"schema", "shardplan.estimate/1"},
@@ -43,7 +30,7 @@ std::string estimate_document(const RequestFlags& flags, const EstimateAnswer& a
                        {"decode", step_document(result.decode)}};
   const bool serves = result.lowered && !answer.steps.given;
   document["serving"] = serves ? serving_document(result.plan.serving) : Document(nullptr);
-  document["data_movement"] = result.lowered ? movement_document(movement_of(answer)) : Document::array();
+  document["data_movement"] = result.lowered ? movement_document(data_movement(answer.request, result, answer.steps)) : Document::array();
   document["run"] = run_document();
   return text_of(document);
 }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/documents/data_movement.h"
 #include "tools/documents/document.h"
 #include "tools/documents/parallel_document.h"
 #include "tools/documents/rejections_document.h"
@@ -20,7 +21,8 @@ Document winner_document(const ExplainAnswer& answer) {
           {"gpus", plan.config.gpus()},
           {"serving", serving_document(plan.serving)},
           {"prefill", step_document(answer.winner.prefill)},
-          {"decode", step_document(answer.winner.decode)}};
+          {"decode", step_document(answer.winner.decode)},
+          {"data_movement", movement_document(data_movement(answer.request, answer.winner.plan))}};
 }
 
 Document why_document(const Explanation& why) {

@@ -16,8 +16,6 @@ namespace shardplan {
 namespace {
 
 Document one_plan(const Plan& plan, std::size_t rank, const PlanRequest& request) {
-  const double sequences = plan.serving.running * static_cast<double>(plan.config.replicas);
-  const auto prompt = static_cast<double>(request.workload.isl - request.workload.prefix);
   return {{"rank", rank},
           {"layout", short_text(plan.config)},
           {"parallel", parallel_document(plan.config)},
@@ -31,7 +29,7 @@ Document one_plan(const Plan& plan, std::size_t rank, const PlanRequest& request
           {"score", plan.score},
           {"memory", memory_document(plan.ledger)},
           {"serving", serving_document(plan.serving)},
-          {"data_movement", movement_document(data_movement(plan, request.hardware, sequences, prompt))},
+          {"data_movement", movement_document(data_movement(request, plan))},
           {"launch", launch_document(export_plan(request, plan))}};
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "tools/tables/memory_table.h"
+#include "tools/tables/movement_table.h"
 #include "tools/tables/numbers.h"
 #include "tools/tables/serving_table.h"
 #include "tools/tables/step_table.h"
@@ -60,6 +61,7 @@ std::string estimate_table(const EstimateAnswer& answer) {
   for (const std::string& step : {step_table(prefill_title(answer), result.prefill), step_table(decode_title(answer), result.decode)}) {
     if (!step.empty()) text += "\n" + step;
   }
+  text += "\n" + movement_table(data_movement(answer.request, result, answer.steps));
   if (answer.steps.given) return text;
   text += "\n" + serving_table(result.plan.serving, workload, answer.config.replicas);
   return text + targets_line(result.plan.serving, answer.request.targets);

@@ -4,6 +4,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "tools/tables/movement_table.h"
 #include "tools/tables/numbers.h"
 #include "tools/tables/rejection_table.h"
 #include "tools/tables/wrap.h"
@@ -52,7 +53,9 @@ std::string explain_table(const ExplainAnswer& answer) {
   const Explanation& e = answer.why;
   std::string text = e.found ? "The winner\n" + sentence(e.winner) + sentence(e.runner_up) : "No plan meets what was asked.\n";
   if (e.found) text += "\nWhat binds it\n" + sentence(e.binds) + sentence(e.capacity);
-  text += shares_table(e.shares) + changes_list(e.nearest_feasible) + sensitivity_table(e.sensitivity);
+  text += shares_table(e.shares);
+  if (answer.winner.lowered) text += "\n" + movement_table(data_movement(answer.request, answer.winner.plan));
+  text += changes_list(e.nearest_feasible) + sensitivity_table(e.sensitivity);
   return text + rejection_table(e.families);
 }
 

@@ -1,0 +1,21 @@
+#include "tools/tables/movement_table.h"
+
+#include "base/table.h"
+#include "base/units.h"
+#include "tools/tables/numbers.h"
+
+namespace shardplan {
+
+std::string movement_table(const std::vector<DataMovement>& rows) {
+  using Align = Table::Align;
+  if (rows.empty()) return "";
+  Table table({{"data movement", Align::kLeft}, {"from", Align::kLeft}, {"to", Align::kLeft}, {"per", Align::kLeft}, {"bytes"},
+               {"link", Align::kLeft}, {"time"}, {"", Align::kLeft}});
+  for (const DataMovement& row : rows) {
+    const std::string bytes = row.bytes > 0 ? format_bytes(Bytes(static_cast<std::int64_t>(row.bytes))) : "";
+    table.add_row({row.what, row.from, row.to, row.per, bytes, row.link, time_text(row.time), row.critical ? "critical" : ""});
+  }
+  return table.text(2);
+}
+
+}  // namespace shardplan
