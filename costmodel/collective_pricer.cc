@@ -103,6 +103,7 @@ struct CollectivePricer::Impl {
   const Fabric& fabric;
   PriceMode mode;
   bool graph_captured;
+  KernelPricer kernels;
   std::shared_mutex mutex;  // of both maps: a search looks up far more often than it adds
   std::map<GroupShape, std::unique_ptr<GroupLinks>> links;
   std::map<std::tuple<CollectiveKind, double, GroupShape>, std::unique_ptr<CollectiveCurve>> curves;
@@ -124,12 +125,13 @@ struct CollectivePricer::Impl {
 };
 
 CollectivePricer::CollectivePricer(const HardwareProfile& hardware, const Fabric& fabric, PriceMode mode,
-                                   bool graph_captured)
-    : impl_(new Impl{hardware, fabric, mode, graph_captured, {}, {}, {}}) {}
+                                   bool graph_captured, KernelOptions kernels)
+    : impl_(new Impl{hardware, fabric, mode, graph_captured, {hardware, std::move(kernels)}, {}, {}, {}}) {}
 CollectivePricer::~CollectivePricer() = default;
 
 const HardwareProfile& CollectivePricer::hardware() const { return impl_->hardware; }
 PriceMode CollectivePricer::mode() const { return impl_->mode; }
+const KernelPricer& CollectivePricer::kernels() const { return impl_->kernels; }
 
 const CollectiveCurve& CollectivePricer::curve(CollectiveKind kind, const GroupShape& group, double sent_ratio) const {
   const auto key = std::make_tuple(kind, sent_ratio, group);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "costmodel/collectives/collective.h"
+#include "costmodel/kernel_pricer.h"
 #include "hwprofiles/fabric.h"
 #include "hwprofiles/profile.h"
 
@@ -44,10 +45,11 @@ class CollectiveCurve {
 class CollectivePricer {
  public:
   // Both must outlive the pricer.
-  CollectivePricer(const HardwareProfile& hardware, const Fabric& fabric, PriceMode mode, bool graph_captured = true);
+  CollectivePricer(const HardwareProfile& hardware, const Fabric& fabric, PriceMode mode, bool graph_captured = true, KernelOptions kernels = {});
   ~CollectivePricer();
   [[nodiscard]] const HardwareProfile& hardware() const;
   [[nodiscard]] PriceMode mode() const;
+  [[nodiscard]] const KernelPricer& kernels() const;   // of the same machine
   // The curve of (kind, group, ratio); lives as long as the pricer.
   [[nodiscard]] const CollectiveCurve& curve(CollectiveKind kind, const GroupShape& group, double sent_ratio) const;
 

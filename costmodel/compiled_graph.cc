@@ -21,7 +21,31 @@ StepPart part_of(const WorkForm& form) {
   }
 }
 
-CompiledWork compile_work(const WorkForm& form, const CollectivePricer& collectives, SymbolTable& symbols) {
+std::string format_name(const WorkForm& form) { return form.format != nullptr ? std::string(form.format->name) : "bf16"; }
+
+// Bytes per element of a product's input, as the product reads it.
+double input_bytes(const NumberFormat& format) { return format.weight_only ? 2 : format.bytes_per_element(); }
+
+// The fitted row that answers for the node, and its curve. Products of one node share their input: one wide product.
+void attach_model(const WorkForm& form, const CollectivePricer& collectives, const ExpertLoadModel* experts, CompiledWork& out) {
+  const KernelPricer& kernels = collectives.kernels();
+  if (form.family == KernelFamily::kGemm && !form.products.empty()) {
+    out.model = kernels.model("gemm", format_name(form));
+    if (out.model == nullptr) return;
+    GemmShape shape{.k = static_cast<double>(form.products.front().k), .batch = static_cast<double>(form.products.front().batch)};
+    for (const ProductShape& product : form.products) shape.n += static_cast<double>(product.n * product.batch * product.k) / (shape.k * shape.batch);
+    shape.weight_bytes = form.weight_bytes / (shape.n * shape.k * shape.batch);
+    shape.input_bytes = input_bytes(*form.format);
+    out.curve = &kernels.gemm(*out.model, shape, out.device);
+  } else if (form.grouped) {
+    out.model = kernels.model("grouped_gemm", format_name(form));
+    if (out.model != nullptr) out.curve = &kernels.experts(*out.model, form.experts, *experts, out.device);
+  } else if (form.attention.heads > 0) {
+    out.model = kernels.attention_model(family_name(form.family), format_name(form), form.attention);
+  }
+}
+
+CompiledWork compile_work(const WorkForm& form, const CollectivePricer& collectives, const ExpertLoadModel* experts, SymbolTable& symbols) {
   const HardwareProfile& hardware = collectives.hardware();
   CompiledWork out;
   out.family = form.family;
@@ -42,7 +66,17 @@ CompiledWork compile_work(const WorkForm& form, const CollectivePricer& collecti
     out.seconds_per_byte = 1 / bandwidth;
     return out;
   }
-  const KernelCoefficients& c = kernel_coefficients(hardware, family_name(form.family), form.format != nullptr ? std::string(form.format->name) : "bf16");
+  out.device = {static_cast<double>(hardware.device.sm_count), peak * 1e-6, bandwidth * 1e-6};
+  out.attention = form.attention;
+  out.own_kernel = form.own_kernel;
+  attach_model(form, collectives, experts, out);
+  if (out.model != nullptr) {
+    out.seconds_per_flop = 1 / peak;
+    out.seconds_per_byte = 1 / bandwidth;
+    out.fixed = form.own_kernel ? out.model->parameters.front() * 1e-6 : 0;
+    return out;
+  }
+  const KernelCoefficients& c = kernel_coefficients(hardware, family_name(form.family), format_name(form));
   out.seconds_per_flop = 1 / (peak * c.compute_efficiency);
   out.seconds_per_byte = 1 / (bandwidth * c.memory_efficiency);
   out.fixed = form.own_kernel ? c.fixed.value() : 0;
@@ -127,7 +161,7 @@ CompiledGraph::CompiledGraph(const StepGraph& graph, const CollectivePricer& col
     if (computes(node.kind)) {
       const WorkForm form = work_form(graph, node);
       if (form.terms.empty()) continue;   // views
-      compiled.work = compile_work(form, collectives, symbols);
+      compiled.work = compile_work(form, collectives, experts, symbols);
     }
     if (communicates(node.kind)) {
       compiled.traffic = compile_traffic(graph, node, collectives, experts, symbols, device_axes, boundary);
@@ -164,13 +198,35 @@ NodeWork CompiledGraph::work(const CompiledWork& work, const SymbolTable::Values
     mean_bytes = mean_rows * work.bytes_per_row + hits * work.bytes_per_expert;
   }
   out.fixed = work.fixed;
-  out.seconds = std::max(out.flops * work.seconds_per_flop, out.bytes * work.seconds_per_byte);
-  out.mean_seconds = std::min(out.seconds, std::max(mean_flops * work.seconds_per_flop, mean_bytes * work.seconds_per_byte));
+  const double bound = std::max(out.flops * work.seconds_per_flop, out.bytes * work.seconds_per_byte);
+  const double mean_bound = std::min(bound, std::max(mean_flops * work.seconds_per_flop, mean_bytes * work.seconds_per_byte));
+  out.seconds = bound;
+  out.mean_seconds = mean_bound;
+  if (work.model != nullptr) {
+    out.seconds = std::max(model_seconds(work, values, share) - work.model->parameters.front() * 1e-6, bound);
+    out.mean_seconds = bound > 0 ? out.seconds * (mean_bound / bound) : out.seconds;
+  }
   const double factor = values.factors[index_of(work.part)];
   out.seconds *= factor;
   out.mean_seconds *= factor;
   out.fixed *= values.factors[index_of(work.fixed_part)];
   return out;
+}
+
+double CompiledGraph::model_seconds(const CompiledWork& work, const SymbolTable::Values& values, double share) const {
+  const auto value = [&](std::size_t term) { return share * values[static_cast<std::size_t>(work.terms[term].symbol)]; };
+  const double* parameters = work.model->parameters.data();
+  const AttentionShape& a = work.attention;
+  if (work.curve != nullptr) return work.curve->us(value(0) * work.tokens_ratio) * 1e-6;
+  if (work.family == KernelFamily::kAttentionDecode) {
+    const double batch = value(0);
+    return decode_attention_us({.batch = batch, .positions = value(1) / batch, .heads = a.heads, .kv_heads = a.kv_heads, .qk_dim = a.qk_dim,
+                                .v_dim = a.v_dim, .position_bytes = a.position_bytes}, work.device, parameters) * 1e-6;
+  }
+  const double prompts = std::max(value(3), 1e-9);
+  return context_attention_us({.batch = prompts, .tokens = value(0) / prompts, .keys = value(1) / prompts, .pairs = value(2) / prompts,
+                               .heads = a.heads, .kv_heads = a.kv_heads, .qk_dim = a.qk_dim, .v_dim = a.v_dim,
+                               .key_bytes = a.position_bytes / (a.qk_dim + a.v_dim), .window = a.window}, work.device, parameters) * 1e-6;
 }
 
 double CompiledGraph::traffic_seconds(const CompiledTraffic& traffic, const SymbolTable::Values& values, double share) const {

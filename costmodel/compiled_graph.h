@@ -53,6 +53,12 @@ struct CompiledWork {
   double flops_per_row = 0;
   double bytes_per_row = 0;
   double bytes_per_expert = 0;
+  // A fitted model where the profile has one; the roofline above is then only what it must not beat.
+  const KernelModel* model = nullptr;
+  const RowCurve* curve = nullptr;       // products, experts
+  AttentionShape attention;
+  KernelDevice device;
+  bool own_kernel = true;
 };
 
 struct CompiledTraffic {
@@ -77,6 +83,7 @@ struct NodeWork {
   double seconds = 0;            // of the busiest rank
   double mean_seconds = 0;       // of an average rank
   double fixed = 0;
+  double size = 0;               // what the spread of a fitted model depends on: rows, tokens, positions
 };
 
 class CompiledGraph {
@@ -92,6 +99,8 @@ class CompiledGraph {
   struct Pair;
   // `share`: of the batch, for parts of it.
   [[nodiscard]] NodeWork work(const CompiledWork& work, const SymbolTable::Values& values, const SymbolTable::Values& means, double share) const;
+  // Of the fitted model, launch included, for what `roofline` holds.
+  [[nodiscard]] double model_seconds(const CompiledWork& work, const SymbolTable::Values& values, double share) const;
   [[nodiscard]] double traffic_seconds(const CompiledTraffic& traffic, const SymbolTable::Values& values, double share) const;
   [[nodiscard]] Pair pair(const SymbolTable::Values& values, const SymbolTable::Values& means, double parts, bool experts) const;
   void add_node(const CompiledNode& node, const SymbolTable::Values& values, const SymbolTable::Values& means, StepTime& total) const;

@@ -137,6 +137,20 @@ double hit_ratio(double popularity, double tokens) {
   return -std::expm1(tokens * std::log1p(-popularity));
 }
 
+// Expected ceil(rows/tile) of an expert with popularity p: sum over j of P(rows > j*tile).
+double expected_tiles(double popularity, double tokens, double tile) {
+  constexpr double kCertain = 4;    // standard deviations
+  const double mean = tokens * popularity;
+  const double deviation = std::sqrt(std::max(mean * (1 - popularity), 1e-12));
+  double tiles = hit_ratio(popularity, tokens);
+  const double certain = std::max(0.0, std::floor((mean - kCertain * deviation) / tile));
+  tiles += certain;
+  for (double edge = (certain + 1) * tile; edge < mean + kCertain * deviation; edge += tile) {
+    tiles += 0.5 * std::erfc((edge + 0.5 - mean) / deviation * 0.70710678118654752);
+  }
+  return tiles;
+}
+
 // --- Ranks that a token visits -----------------------------------------------------------------------------
 // A token's k picks are a conditional Poisson sample: independent picks with odds w per slot, given that k are
 // picked (Chen, Dempster, Liu, Biometrika 81(3), 1994). With e_k the k-th elementary symmetric polynomial of the odds,
@@ -311,7 +325,9 @@ ExpertLoadModel::ExpertLoadModel(const ExpertLoad& load, std::int64_t experts, s
       redundant > 0 ? balanced_slots(popularity, ep, redundant) : contiguous_slots(popularity, ep);
   for (const Popularity& slots : ranks) {
     slots_ = std::max(slots_, std::ssize(slots));
-    busiest_share_ = std::max(busiest_share_, share_of(slots));
+    if (share_of(slots) <= busiest_share_) continue;
+    busiest_share_ = share_of(slots);
+    busiest_slots_ = slots;
   }
   const std::vector<double> visits = visit_ratios(ranks, per_token);
   visit_busiest_ = *std::max_element(visits.begin(), visits.end());
@@ -328,6 +344,24 @@ double ExpertLoadModel::mean_rows(double tokens) const { return tokens * per_tok
 double ExpertLoadModel::busiest_hits(double tokens) const {
   if (!uniform_) return interpolated(hit_table_, tokens);
   return static_cast<double>(slots_) * hit_ratio(uniform_popularity_, tokens);
+}
+
+double ExpertLoadModel::busiest_tiles(double tokens, int tile_rows) const {
+  if (uniform_) return static_cast<double>(slots_) * expected_tiles(uniform_popularity_, tokens, tile_rows);
+  double tiles = 0;
+  for (const double p : busiest_slots_) tiles += expected_tiles(p, tokens, tile_rows);
+  return tiles;
+}
+
+std::vector<double> ExpertLoadModel::signature() const {
+  std::vector<double> numbers{static_cast<double>(ep_), static_cast<double>(slots_), per_token_};
+  if (uniform_) {
+    numbers.push_back(uniform_popularity_);
+    return numbers;
+  }
+  numbers.insert(numbers.end(), busiest_slots_.begin(), busiest_slots_.end());
+  numbers.insert(numbers.end(), hit_table_.begin(), hit_table_.end());
+  return numbers;
 }
 
 double ExpertLoadModel::distinct_destinations() const { return visit_mean_ * static_cast<double>(ep_); }

@@ -35,6 +35,11 @@ class ExpertLoadModel {
   [[nodiscard]] double busiest_rows(double tokens) const;   // (token, expert) rows on the busiest rank
   [[nodiscard]] double mean_rows(double tokens) const;
   [[nodiscard]] double busiest_hits(double tokens) const;   // distinct local experts with a row, on the rank with most
+  // Expected tiles of `tile_rows` rows that the busiest rank's experts fill, each expert's rows rounded up: what grouped
+  // products are launched for. Rows of an expert are binomial, taken as normal above the first tile.
+  [[nodiscard]] double busiest_tiles(double tokens, int tile_rows) const;
+  // Numbers that tell one load from another: equal signatures give equal answers.
+  [[nodiscard]] std::vector<double> signature() const;
   // Expected distinct ranks of the group that one token goes to (de-duplicated destinations); uniform, no redundancy:
   // G*(1 - C(E-E/G,k)/C(E,k)). Skewed: conditional Poisson sampling, fitted to the popularities.
   [[nodiscard]] double distinct_destinations() const;
@@ -55,6 +60,7 @@ class ExpertLoadModel {
   bool uniform_ = true;
   std::vector<double> hit_table_;          // busiest_hits at tokens = 2^(i/4), for skewed loads
   double uniform_popularity_ = 0;
+  std::vector<double> busiest_slots_;      // popularities of the rank with most rows
 };
 
 // Expected number of distinct experts among `tokens` tokens, uniform: E*(1-(1-k/E)^T). (8, 2, 3) -> 4.625.

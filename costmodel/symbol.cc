@@ -58,6 +58,8 @@ double evaluate(const Symbol& symbol, const BatchShape& shape) {
       const double fresh = static_cast<double>(shape.prefill_tokens);
       return prompts_per_rank(shape, prompt_split(symbol.split)) * (within(shape.prefill_prefix, symbol.window) + fresh);
     }
+    case SymbolKind::kPrefillSequences:
+      return shape.prefill_sequences == 0 ? 0 : prompts_per_rank(shape, prompt_split(symbol.split));
     case SymbolKind::kPrefillPairs:
     case SymbolKind::kRingPairs: {
       if (shape.prefill_sequences == 0) return 0;

@@ -22,6 +22,7 @@ enum class SymbolKind : std::uint8_t {
   kPrefixPositions,  // cached positions of the prefill sequences under the split
   kKeyPositions,     // keys a prefill reads: prefix (within the window) and fresh, all of them
   kPrefillPairs,     // query-key pairs of the busiest rank, all keys present
+  kPrefillSequences, // prompts that a rank works on
   kRingPairs,        // sum over ring steps of the busiest rank's pairs
 };
 

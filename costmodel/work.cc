@@ -132,15 +132,41 @@ void add_keys(const StepGraph& graph, const Node& node, const KeySet& set, WorkF
   form.terms.push_back({pairs, set.pair_flops, 0, 0});
 }
 
+// What a fitted row needs to know. Sparse and compressed attention have none: positions are gathered one by one.
+AttentionShape attention_shape(const StepGraph& graph, const Node& node, double heads) {
+  const AttentionOp& op = graph.op_of(node).attention;
+  if (op.top_k > 0 || op.entry_tokens > 0) return {};
+  const Placement& keys_placement = graph.value(node.inputs[1]).placement;
+  const Tensor& keys = graph.tensor_of(node.inputs[1]);
+  AttentionShape shape{.heads = heads, .kv_heads = 1, .qk_dim = static_cast<double>(op.qk_dim), .v_dim = static_cast<double>(op.v_dim),
+                       .window = static_cast<double>(op.window), .latent = op.shared_kv || op.qk_dim != op.v_dim};
+  for (const Dim dim : {Dim::kKvHeads, Dim::kHeads}) {
+    if (!keys.has(dim)) continue;
+    shape.kv_heads = static_cast<double>(max_held(graph.mesh, keys_placement.of(dim), keys.extent(dim)));
+    break;
+  }
+  shape.position_bytes = kv_position_bytes(graph, node, 1, op.shared_kv ? 1 : 2) / shape.kv_heads;
+  return shape;
+}
+
 WorkForm attention(const StepGraph& graph, const Node& node) {
   const AttentionOp& op = graph.op_of(node).attention;
   const bool decode = op.phase == Phase::kDecode;
   WorkForm form{.family = decode ? KernelFamily::kAttentionDecode : KernelFamily::kAttentionPrefill};
   const Tensor& q = graph.tensor_of(node.inputs[0]);
   const auto heads = static_cast<double>(max_held(graph.mesh, graph.value(node.inputs[0]).placement.of(Dim::kHeads), q.extent(Dim::kHeads)));
-  form.format = decode ? graph.tensor_of(node.inputs[1]).format : q.format;
+  // A cached prefix is read in the cache's format.
+  const bool cached = !decode && op.entry_tokens == 0 && node.inputs.size() > 3;
+  form.format = decode ? graph.tensor_of(node.inputs[1]).format : cached ? graph.tensor_of(node.inputs[op.shared_kv ? 2 : 3]).format : q.format;
   form.terms.push_back({value_symbol(graph, node.inputs[0]), 0, value_bytes(graph, node.inputs[0]) + value_bytes(graph, node.outputs[0]), 0});
   for (const KeySet& set : key_sets(op, 2.0 * static_cast<double>(op.qk_dim + op.v_dim) * heads)) add_keys(graph, node, set, form);
+  form.attention = attention_shape(graph, node, heads);
+  if (!decode) {
+    Symbol prompts = form.terms.back().symbol;
+    prompts.kind = SymbolKind::kPrefillSequences;
+    prompts.window = 0;
+    form.terms.push_back({prompts, 0, 0, 0});
+  }
   return form;
 }
 
@@ -216,6 +242,8 @@ WorkForm experts(const StepGraph& graph, const Node& node) {
   form.bytes_per_row = (4 * hidden + matrices * width) * activation;
   form.bytes_per_expert = matrices * hidden * width * up.format->bytes_per_element();
   form.bytes_per_expert += bias_bytes(graph, node) / static_cast<double>(max_held(graph.mesh, up_placement.of(Dim::kExperts), op.experts));
+  form.experts = {.per_token = static_cast<double>(op.per_token), .experts = static_cast<double>(op.experts), .hidden = hidden,
+                  .width = width, .matrices = matrices, .weight_bytes = up.format->bytes_per_element()};
   form.products.push_back({static_cast<std::int64_t>((matrices - 1) * width), static_cast<std::int64_t>(hidden), 1});
   form.products.push_back({static_cast<std::int64_t>(hidden), static_cast<std::int64_t>(width), 1});
   return form;

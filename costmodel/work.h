@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "costmodel/expert_load.h"
+#include "costmodel/kernel_pricer.h"
 #include "costmodel/step_graph.h"
 #include "costmodel/symbol.h"
 
@@ -49,6 +50,10 @@ struct WorkForm {
   double flops_per_row = 0;
   double bytes_per_row = 0;
   double bytes_per_expert = 0;
+  // Dense attention. Decode: terms are (queries, positions); prefill: (queries, keys, pairs, prompts).
+  AttentionShape attention;
+  // Grouped products: sizes of an expert on the rank, experts of the layer.
+  ExpertsShape experts;
 };
 
 [[nodiscard]] bool computes(NodeKind kind);   // ring attention both computes and communicates

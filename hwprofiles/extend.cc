@@ -29,12 +29,13 @@ void lay_over(Json& base, const Json& patch) {
 }
 
 // Rows of coefficients that come from another machine say so: they were not measured on the one that takes them.
-void name_origin(Json& profile, const std::string& origin) {
+void name_origin(Json& profile, const std::string& origin, bool other_device) {
   constexpr std::string_view kTaken = "taken from ";
   for (const char* section : {"kernels", "collectives"}) {
     if (!profile.contains(section)) continue;
     for (auto& [key, row] : profile[section].items()) {
       std::string source = row.value("source", "");
+      if (other_device && row.contains("form") && !row.contains("transferred_from")) row["transferred_from"] = origin;
       if (!source.starts_with(kTaken)) row["source"] = std::string(kTaken) + origin + ": " + source;
     }
   }
@@ -55,7 +56,9 @@ Json extended(const Json& document, const std::string& where, int chain) {
   const std::string parent_where = "catalog/" + std::string(parent->name) + ".json";
   Json result = extended(parse_json(parent->json, parent_where), parent_where, chain + 1);
   for (const char* own : {"name", "aliases", "title", "note"}) result.erase(own);
-  name_origin(result, std::string(parent->name));
+  const auto device_name = [](const Json& of) { return of.contains("device") && of["device"].is_object() && of["device"].contains("name") ? of["device"]["name"] : Json(); };
+  const Json own_device = device_name(document);
+  name_origin(result, std::string(parent->name), !own_device.is_null() && own_device != device_name(result));
   lay_over(result, document);
   return result;
 }

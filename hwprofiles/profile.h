@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/quantity.h"
+#include "hwprofiles/kernel_model.h"
 
 namespace shardplan {
 
@@ -90,6 +91,8 @@ struct HardwareProfile {
   bool calibrated = false;  // false: mode sol only by default
   std::map<std::string, KernelCoefficients>
       kernels;  // by "family" or "family.format", e.g. "gemm.fp8", "attention_decode"
+  std::map<std::string, KernelModel> kernel_models;  // fitted forms: "gemm.fp8", "attention_decode.bf16.d128.window",
+                                                     // "grouped_gemm.fp8_block"; "@<source>" of another library
   std::map<std::string, CollectiveCoefficients, std::less<>>
       collectives;                             // by kind: "all_reduce", ...; "graph_all_reduce" for custom kernels;
                                                // "inter.<kind>" across nodes
@@ -114,7 +117,8 @@ struct HardwareEntry {
 };
 [[nodiscard]] const std::vector<HardwareEntry>& hardware_catalog();
 
-// Coefficients of `family` in `format` ("gemm", "fp8"): the exact row, else the family's, else "default", else the
+// Coefficients of `family` in `format` ("gemm", "fp8"): where fitted models answer, the least launch and the best
+// efficiencies among them, which none of them beats; the exact row, else the family's, else "default", else the
 // values a KernelCoefficients starts with.
 [[nodiscard]] const KernelCoefficients& kernel_coefficients(const HardwareProfile&, const std::string& family,
                                                             const std::string& format);

@@ -1,0 +1,138 @@
+#include "costmodel/kernel_pricer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+namespace shardplan {
+namespace {
+
+constexpr int kOctaves = 17;
+constexpr int kProductPoints = 16;    // tiles and waves make steps: finer than for experts
+constexpr int kExpertPoints = 8;
+
+double grid_rows(int point, int per_octave) {
+  const int octave = point / per_octave;
+  return std::ldexp(1.0 + static_cast<double>(point % per_octave) / per_octave, octave);
+}
+
+using Key = std::vector<double>;
+
+Key key_of(const KernelModel& model, const std::vector<double>& shape) {
+  Key key{static_cast<double>(reinterpret_cast<std::uintptr_t>(&model))};
+  key.insert(key.end(), shape.begin(), shape.end());
+  return key;
+}
+
+}  // namespace
+
+RowCurve::RowCurve(int points_per_octave, const std::function<double(double)>& us) : per_octave_(points_per_octave) {
+  double highest = 0;
+  for (int i = 0; i <= kOctaves * per_octave_; ++i) {
+    highest = std::max(highest, us(grid_rows(i, per_octave_)));
+    values_.push_back(highest);
+  }
+}
+
+double RowCurve::us(double rows) const {
+  if (rows <= 1) return values_.front();
+  int exponent = 0;
+  const double mantissa = std::frexp(rows, &exponent) * 2 - 1;    // rows = (1 + mantissa) * 2^(exponent-1)
+  const double place = (exponent - 1 + mantissa) * per_octave_;   // grid points are evenly spaced inside an octave
+  const auto last = static_cast<double>(values_.size() - 1);
+  if (place < last) {
+    const auto below = static_cast<std::size_t>(place);
+    return values_[below] + (values_[below + 1] - values_[below]) * (place - static_cast<double>(below));
+  }
+  const std::size_t n = values_.size();
+  const double slope = (values_[n - 1] - values_[n - 1 - static_cast<std::size_t>(per_octave_)]) / std::ldexp(0.5, kOctaves);
+  return values_.back() + slope * (rows - std::ldexp(1.0, kOctaves));
+}
+
+struct KernelPricer::Impl {
+  const HardwareProfile& hardware;
+  KernelOptions options;
+  mutable std::shared_mutex mutex;
+  mutable std::map<Key, std::unique_ptr<RowCurve>> curves;
+
+  const RowCurve& curve(const Key& key, int per_octave, const std::function<double(double)>& us) const {
+    {
+      const std::shared_lock lock(mutex);
+      if (const auto found = curves.find(key); found != curves.end()) return *found->second;
+    }
+    auto made = std::make_unique<RowCurve>(per_octave, us);
+    const std::unique_lock lock(mutex);
+    auto& entry = curves[key];
+    if (!entry) entry = std::move(made);
+    return *entry;
+  }
+
+  [[nodiscard]] const KernelModel* find(const std::string& key) const {
+    const auto& rows = hardware.kernel_models;
+    if (!options.source.empty()) {
+      if (const auto row = rows.find(key + "@" + options.source); row != rows.end()) return &row->second;
+    }
+    const auto row = rows.find(key);
+    return row == rows.end() ? nullptr : &row->second;
+  }
+};
+
+KernelPricer::KernelPricer(const HardwareProfile& hardware, KernelOptions options)
+    : impl_(new Impl{hardware, std::move(options), {}, {}}) {}
+KernelPricer::~KernelPricer() = default;
+
+const KernelModel* KernelPricer::model(const std::string& family, const std::string& format) const {
+  return impl_->find(family + "." + format);
+}
+
+const KernelModel* KernelPricer::attention_model(const std::string& family, const std::string& format, const AttentionShape& shape) const {
+  const std::array<std::string, 2> formats{format, "bf16"};
+  for (const std::string& name : formats) {
+    const std::string base = family + "." + name;
+    if (shape.latent) {
+      if (const KernelModel* row = impl_->find(base + ".mla")) return row;
+    }
+    const KernelModel* best = nullptr;
+    double distance = 1e300;
+    for (const int dim : {64, 128, 192, 256, 512}) {
+      const std::string key = base + ".d" + std::to_string(dim);
+      const KernelModel* row = shape.window > 0 ? impl_->find(key + ".window") : nullptr;
+      if (row == nullptr) row = impl_->find(key);
+      const double d = std::abs(std::log((shape.qk_dim + shape.v_dim) / 2 / dim));
+      if (row == nullptr || d >= distance) continue;
+      best = row;
+      distance = d;
+    }
+    if (best != nullptr) return best;
+  }
+  return nullptr;
+}
+
+const RowCurve& KernelPricer::gemm(const KernelModel& model, const GemmShape& shape, const KernelDevice& device) const {
+  const Key key = key_of(model, {shape.n, shape.k, shape.batch, shape.weight_bytes, shape.input_bytes, device.flops_per_us});
+  return impl_->curve(key, kProductPoints, [&](double rows) {
+    GemmShape s = shape;
+    s.m = rows;
+    const double product = tile_gemm_us(s, device, model.parameters.data(), model.tiles);
+    return product + (impl_->options.quantisation_apart ? quantisation_us(s, device, model.parameters.data()) : 0);
+  });
+}
+
+const RowCurve& KernelPricer::experts(const KernelModel& model, const ExpertsShape& shape, const ExpertLoadModel& load, const KernelDevice& device) const {
+  Key key = key_of(model, {shape.per_token, shape.experts, shape.hidden, shape.width, shape.matrices, shape.weight_bytes, device.flops_per_us});
+  const std::vector<double> signature = load.signature();
+  key.insert(key.end(), signature.begin(), signature.end());
+  return impl_->curve(key, kExpertPoints, [&](double tokens) {
+    ExpertsShape s = shape;
+    s.tokens = tokens;
+    s.rows = load.busiest_rows(tokens);
+    s.active = load.busiest_hits(tokens);
+    for (std::size_t i = 0; i < kGroupTiles.size(); ++i) s.tiles[i] = load.busiest_tiles(tokens, kGroupTiles[i]);
+    return grouped_gemm_us(s, device, model.parameters.data());
+  });
+}
+
+}  // namespace shardplan
