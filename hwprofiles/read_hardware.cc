@@ -19,8 +19,8 @@ constexpr std::int64_t kMaxDevicesPerNode = 1024;
 constexpr std::int64_t kMaxDomain = 65536;
 constexpr Seconds kMaxSwitchLatency{1e-3};
 
-// What NVIDIA's driver keeps where a profile does not say: between what nvidia-smi reports and what programs log as total
-// (RTX 4090 0.47, H100 0.46, H200 0.6, B200 0.7 GiB).
+// What NVIDIA's driver keeps where a profile does not say: between what nvidia-smi reports and what programs log as
+// total (RTX 4090 0.47, H100 0.46, H200 0.6, B200 0.7 GiB).
 Bytes usual_reserve(const DeviceSpec& device) {
   if (device.vendor != "NVIDIA") return Bytes(0);
   return std::min(Bytes(400 * kMiB + device.memory.value() / 667), Bytes(device.memory.value() / 20));

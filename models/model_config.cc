@@ -70,8 +70,9 @@ void read_vision(JsonObject& outer, ModelSpec& model) {
   std::optional<JsonObject> vision = outer.object_if("vision_config");
   if (!vision) return;
   model.vision_parameters = count_vision_parameters(*vision, model.hidden);
-  model.vision_values_per_token = vision_values_per_token(*vision, outer.integer_or("mm_tokens_per_image", 0, 1, 1'000'000),
-                                                           outer.integer_or("spatial_merge_size", 0, 1, 64));
+  model.vision_values_per_token =
+      vision_values_per_token(*vision, outer.integer_or("mm_tokens_per_image", 0, 1, 1'000'000),
+                              outer.integer_or("spatial_merge_size", 0, 1, 64));
   model.notes.push_back(model.vision_parameters > 0
                             ? fmt::format("the vision tower is counted apart: {:.2f}e9 parameters",
                                           static_cast<double>(model.vision_parameters) / 1e9)

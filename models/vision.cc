@@ -87,7 +87,8 @@ std::int64_t pixtral_tower(JsonObject& vision, std::int64_t text_hidden) {
   const std::int64_t layers = vision.integer_or("num_hidden_layers", 0, 0, kMaxTowerLayers);
   const std::int64_t patch = extent(vision, "patch_size", 14);
   const std::int64_t layer = 4 * width * width + 3 * width * ffn + 2 * width;
-  return 3 * patch * patch * width + layers * layer + 2 * width + 4 * width * width + width * text_hidden + text_hidden * text_hidden;
+  return 3 * patch * patch * width + layers * layer + 2 * width + 4 * width * width + width * text_hidden +
+         text_hidden * text_hidden;
 }
 
 // "merge_kernel_size": [2, 2], or a number under other names.

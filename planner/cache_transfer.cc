@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "planner/deployment.h"
+
 namespace shardplan {
 namespace {
 
@@ -10,10 +12,10 @@ constexpr Seconds kStartUp{2e-3};  // handshake and look-up of blocks, as transf
 // Ranks that hold the cache of one request.
 std::int64_t ranks_of(const ParallelConfig& config) { return config.pp * config.pcp * config.tp; }
 
-double stored_bytes(const SimulatedPool& pool) {
+double stored_bytes(const PoolCache& pool) {
   double bytes = 0;
-  for (const StageLedger& stage : pool.ledger().stages) bytes += stage.kv_bytes_per_token;
-  return bytes * static_cast<double>(pool.config().pcp * pool.config().tp);
+  for (const StageLedger& stage : pool.ledger.stages) bytes += stage.kv_bytes_per_token;
+  return bytes * static_cast<double>(pool.config.pcp * pool.config.tp);
 }
 
 // The part of a NIC that one rank of an instance has.
@@ -23,16 +25,16 @@ BytesPerSecond nic_of_rank(const NodeSpec& node) {
 
 }  // namespace
 
-TransferSettings cache_transfer(const PlanRequest& request, const SimulatedPool& prefill, const SimulatedPool& decode) {
+TransferSettings cache_transfer(const PlanRequest& request, const PoolCache& prefill, const PoolCache& decode) {
   const NodeSpec& node = request.hardware.node;
-  const bool one_domain = prefill.config().gpus() + decode.config().gpus() <= node.domain;
+  const bool one_domain = prefill.config.gpus() + decode.config.gpus() <= node.domain;
   const BytesPerSecond rank = one_domain ? node.scale_up.bandwidth : nic_of_rank(node);
   const auto once = static_cast<double>(cache_bytes_per_token(request.model, *formats_of(request).kv).value());
   TransferSettings out;
   out.bytes_per_token_ratio = std::max(once, stored_bytes(decode));
   out.start_up = kStartUp;
-  out.sender = rank * static_cast<double>(ranks_of(prefill.config()));
-  out.receiver = rank * static_cast<double>(ranks_of(decode.config()));
+  out.sender = rank * static_cast<double>(ranks_of(prefill.config));
+  out.receiver = rank * static_cast<double>(ranks_of(decode.config));
   return out;
 }
 

@@ -6,11 +6,18 @@
 // broadcasts it inside the receiver.
 #pragma once
 
-#include "planner/simulated_pool.h"
+#include "costmodel/ledger.h"
+#include "planner/plan.h"
+#include "sim/simulation.h"
 
 namespace shardplan {
 
+struct PoolCache {
+  const ParallelConfig& config;
+  const Ledger& ledger;
+};
+
 // Precondition: both pools hold the same model.
-[[nodiscard]] TransferSettings cache_transfer(const PlanRequest& request, const SimulatedPool& prefill, const SimulatedPool& decode);
+[[nodiscard]] TransferSettings cache_transfer(const PlanRequest& request, const PoolCache& prefill, const PoolCache& decode);
 
 }  // namespace shardplan

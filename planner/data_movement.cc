@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "planner/cache_transfer.h"
+
 namespace shardplan {
 namespace {
 
-constexpr double kIdBytes = 4;          // an int32 token id
-constexpr double kPlaceBytes = 16;      // position and cache slot of a token, int64 each
+constexpr double kIdBytes = 4;           // an int32 token id
+constexpr double kPlaceBytes = 16;       // position and cache slot of a token, int64 each
 constexpr BytesPerSecond kStorage{7e9};  // one PCIe 4.0 x4 NVMe drive, sequential reads
 
 Seconds transfer(double bytes, const LinkSpec& link) { return link.latency + Seconds(bytes / link.bandwidth.value()); }
@@ -33,7 +35,8 @@ Weights weights_of(const Plan& plan, const ModelSpec& model) {
     weights.device = std::max(weights.device, bytes);
     weights.instance += bytes * ranks;
     for (const LedgerItem& item : stage.weights) {
-      if (item.owner == part_name(Part::kExperts)) weights.copies += static_cast<double>(item.bytes.value()) * spare * ranks;
+      if (item.owner == part_name(Part::kExperts))
+        weights.copies += static_cast<double>(item.bytes.value()) * spare * ranks;
     }
   }
   weights.stored = static_cast<double>(weight_bytes(model).value());
@@ -51,23 +54,28 @@ void add_weights(std::vector<DataMovement>& rows, const Plan& plan, const PlanRe
   const double held = (weights.instance - weights.copies) * on_host / static_cast<double>(gpus);
   const double host = std::min(weights.stored, held);
   const std::size_t first = rows.size();
-  rows.push_back({"weights", "storage", "host", "start-up", host * hosts, "nvme (7 GB/s assumed)", Seconds(host / kStorage.value()), false, ""});
-  rows.push_back({"weights", "host", "device", "start-up", weights.instance * replicas, "pcie", transfer(weights.device, node.pcie), false, ""});
+  rows.push_back({"weights", "storage", "host", "start-up", host * hosts, "nvme (7 GB/s assumed)",
+                  Seconds(host / kStorage.value()), false, ""});
+  rows.push_back({"weights", "host", "device", "start-up", weights.instance * replicas, "pcie",
+                  transfer(weights.device, node.pcie), false, ""});
   LinkSpec nics = node.nic;
   nics.bandwidth = node.nic.bandwidth * static_cast<double>(node.nics);
   const bool network = node.nics > 0 && nics.bandwidth.value() > 0;
   if (network)
-    rows.push_back({"weights", "another host", "host", "start-up", host * hosts, "nic", transfer(host, nics), false, "in place of storage where the weights lie on the network"});
+    rows.push_back({"weights", "another host", "host", "start-up", host * hosts, "nic", transfer(host, nics), false,
+                    "in place of storage where the weights lie on the network"});
   if (weights.copies > 0) {
     rows.push_back({"extra expert copies", "host", "device", "start-up", weights.copies * replicas, "pcie",
-                    transfer(weights.copies / static_cast<double>(gpus), node.pcie), false, "of the weights above; again at each rebalancing"});
+                    transfer(weights.copies / static_cast<double>(gpus), node.pcie), false,
+                    "of the weights above; again at each rebalancing"});
   }
   const auto slowest = std::max_element(rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end(),
                                         [](const DataMovement& a, const DataMovement& b) { return a.time < b.time; });
   slowest->critical = true;
 }
 
-void add_steps(std::vector<DataMovement>& rows, const Plan& plan, const LinkSpec& pcie, double sequences, double prompt_tokens) {
+void add_steps(std::vector<DataMovement>& rows, const Plan& plan, const LinkSpec& pcie, double sequences,
+               double prompt_tokens) {
   // Every rank of a tensor group is fed; groups and replicas are fed at once.
   const auto copies = static_cast<double>(plan.config.tp * plan.config.pcp);
   const auto groups = static_cast<double>(plan.config.dpa * plan.config.replicas);
@@ -76,7 +84,8 @@ void add_steps(std::vector<DataMovement>& rows, const Plan& plan, const LinkSpec
   };
   add("prompt token ids", "host", "device", "prompt", prompt_tokens * kIdBytes * copies, prompt_tokens * kIdBytes);
   add("token ids", "host", "device", "decode step", sequences * kIdBytes * copies, sequences * kIdBytes / groups);
-  add("positions and cache slots", "host", "device", "decode step", sequences * kPlaceBytes * copies, sequences * kPlaceBytes / groups);
+  add("positions and cache slots", "host", "device", "decode step", sequences * kPlaceBytes * copies,
+      sequences * kPlaceBytes / groups);
   add("sampled tokens", "device", "host", "decode step", sequences * kIdBytes, sequences * kIdBytes / groups);
 }
 
@@ -96,8 +105,10 @@ void add_preemption(std::vector<DataMovement>& rows, const Plan& plan, const Pla
   if (rank <= 0 || again.value() <= 0) return;
   const Seconds swap = transfer(rank, request.hardware.node.pcie) * 2.0;
   const bool swaps = swap < again;
-  rows.push_back({"cache swap", "device", "host", "preempted request", 2 * all, "pcie", swap, swaps, swaps ? "out and in: faster than computing it again" : "out and in: slower than computing it again"});
-  rows.push_back({"cache recompute", "device", "device", "preempted request", 0, "compute", again, !swaps, swaps ? "slower than a swap" : "faster than a swap"});
+  rows.push_back({"cache swap", "device", "host", "preempted request", 2 * all, "pcie", swap, swaps,
+                  swaps ? "out and in: faster than computing it again" : "out and in: slower than computing it again"});
+  rows.push_back({"cache recompute", "device", "device", "preempted request", 0, "compute", again, !swaps,
+                  swaps ? "slower than a swap" : "faster than a swap"});
 }
 
 struct Fed {
@@ -117,17 +128,36 @@ std::vector<DataMovement> start_and_steps(const PlanRequest& request, const Plan
 
 std::vector<DataMovement> data_movement(const PlanRequest& request, const Plan& plan) {
   const Workload& workload = request.workload;
-  std::vector<DataMovement> rows = start_and_steps(
-      request, plan,
-      {plan.serving.running * static_cast<double>(plan.config.replicas), static_cast<double>(workload.isl - workload.prefix)});
+  std::vector<DataMovement> rows = start_and_steps(request, plan,
+                                                   {plan.serving.running * static_cast<double>(plan.config.replicas),
+                                                    static_cast<double>(workload.isl - workload.prefix)});
   if (!rows.empty()) add_preemption(rows, plan, request);
   return rows;
 }
 
-std::vector<DataMovement> data_movement(const PlanRequest& request, const EstimateResult& result, const BareSteps& steps) {
+std::vector<DataMovement> data_movement(const PlanRequest& request, const EstimateResult& result,
+                                        const BareSteps& steps) {
   if (!steps.given) return data_movement(request, result.plan);
   const double sequences = static_cast<double>(steps.decode.decode_sequences * result.plan.config.replicas);
   return start_and_steps(request, result.plan, {sequences, static_cast<double>(steps.prefill.prefill_tokens)});
+}
+
+DataMovement cache_hand_over(const PlanRequest& request, const Plan& prefill, const Plan& decode) {
+  const TransferSettings transfer =
+      cache_transfer(request, {prefill.config, prefill.ledger}, {decode.config, decode.ledger});
+  const NodeSpec& node = request.hardware.node;
+  const bool one_domain = prefill.config.gpus() + decode.config.gpus() <= node.domain;
+  const double bytes = transfer.bytes_per_token_ratio * static_cast<double>(request.workload.isl);
+  const double rate = std::min(transfer.sender.value(), transfer.receiver.value());
+  return {"cache of a prompt",
+          "prefill pool",
+          "decode pool",
+          "request",
+          bytes,
+          one_domain ? node.scale_up.kind : "nic",
+          transfer.start_up + Seconds(bytes / rate),
+          true,
+          "before the request's second token"};
 }
 
 }  // namespace shardplan

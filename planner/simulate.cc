@@ -91,7 +91,7 @@ SimulationResult simulate_pools(const PlanRequest& request, const PoolConfigs& p
   const SimulatedPool decode(request, pools.decode, settings.scheduling, settings.routing);
   SimulationInput input = input_of(request, prefill, traffic, settings);
   input.decode_pool = decode.settings();
-  input.transfer = cache_transfer(request, prefill, decode);
+  input.transfer = cache_transfer(request, {prefill.config(), prefill.ledger()}, {decode.config(), decode.ledger()});
   const auto source = make_source(traffic, request.workload, prefill.ledger().block_tokens);
   input.source = source.get();
   return simulate(input);

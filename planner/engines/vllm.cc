@@ -27,13 +27,13 @@ std::vector<std::int64_t> layer_split(std::int64_t layers, std::int64_t stages) 
 // What holds over a range of releases; sources: start-up logs of each range on H100, and the engine's allocation code.
 struct MemoryEra {
   VersionRange versions;
-  Bytes alone;              // one process: CUDA context and modules beside torch
-  Bytes worker;             // a rank among several processes
-  Bytes pair;               // what NCCL, custom and fused all-reduce take at tp 2
-  Bytes per_peer;           // for each further rank of a tensor group
-  double sampler_bytes;     // of a logit, beside its fp32 value and its copy in the model's format
-  bool sampler_per_sm;      // top-k and top-p in one kernel: a scratch row of fp32 for each SM
-  bool graphs_inside;       // captured graphs are estimated and kept out of the cache
+  Bytes alone;           // one process: CUDA context and modules beside torch
+  Bytes worker;          // a rank among several processes
+  Bytes pair;            // what NCCL, custom and fused all-reduce take at tp 2
+  Bytes per_peer;        // for each further rank of a tensor group
+  double sampler_bytes;  // of a logit, beside its fp32 value and its copy in the model's format
+  bool sampler_per_sm;   // top-k and top-p in one kernel: a scratch row of fp32 for each SM
+  bool graphs_inside;    // captured graphs are estimated and kept out of the cache
   PrintedTokens printed;
   double fraction;
 };
@@ -44,11 +44,56 @@ constexpr double kOneKernel = 8;      // probabilities and draws
 const std::array<MemoryEra, 5>& memory_eras() {
   using enum PrintedTokens;
   static const std::array<MemoryEra, 5> eras{{
-      {{"", "0.17"}, Bytes(138 * kMiB), Bytes(138 * kMiB), Bytes(420 * kMiB), Bytes(30 * kMiB), kSortedCopies, false, false, kPagesOverGroups, 0.90},
-      {{"0.17", "0.19"}, Bytes(143 * kMiB), Bytes(143 * kMiB), Bytes(420 * kMiB), Bytes(30 * kMiB), kOneKernel, true, false, kPagesOverGroups, 0.90},
-      {{"0.19", "0.21"}, Bytes(256 * kMiB), Bytes(72 * kMiB), Bytes(2050 * kMiB), Bytes(30 * kMiB), kOneKernel, true, false, kPagesOverGroups, 0.90},
-      {{"0.21", "0.30"}, Bytes(256 * kMiB), Bytes(72 * kMiB), Bytes(2050 * kMiB), Bytes(30 * kMiB), kOneKernel, true, true, kWholeRequests, 0.90},
-      {{"0.30", ""}, Bytes(256 * kMiB), Bytes(72 * kMiB), Bytes(2050 * kMiB), Bytes(30 * kMiB), kOneKernel, true, true, kWholeRequests, 0.92},
+      {{"", "0.17"},
+       Bytes(138 * kMiB),
+       Bytes(138 * kMiB),
+       Bytes(420 * kMiB),
+       Bytes(30 * kMiB),
+       kSortedCopies,
+       false,
+       false,
+       kPagesOverGroups,
+       0.90},
+      {{"0.17", "0.19"},
+       Bytes(143 * kMiB),
+       Bytes(143 * kMiB),
+       Bytes(420 * kMiB),
+       Bytes(30 * kMiB),
+       kOneKernel,
+       true,
+       false,
+       kPagesOverGroups,
+       0.90},
+      {{"0.19", "0.21"},
+       Bytes(256 * kMiB),
+       Bytes(72 * kMiB),
+       Bytes(2050 * kMiB),
+       Bytes(30 * kMiB),
+       kOneKernel,
+       true,
+       false,
+       kPagesOverGroups,
+       0.90},
+      {{"0.21", "0.30"},
+       Bytes(256 * kMiB),
+       Bytes(72 * kMiB),
+       Bytes(2050 * kMiB),
+       Bytes(30 * kMiB),
+       kOneKernel,
+       true,
+       true,
+       kWholeRequests,
+       0.90},
+      {{"0.30", ""},
+       Bytes(256 * kMiB),
+       Bytes(72 * kMiB),
+       Bytes(2050 * kMiB),
+       Bytes(30 * kMiB),
+       kOneKernel,
+       true,
+       true,
+       kWholeRequests,
+       0.92},
   }};
   return eras;
 }
@@ -77,7 +122,7 @@ StepBuffers step_buffers(const MemoryEra& era, const HardwareProfile& hardware) 
           .sampler_rows = era.sampler_per_sm ? hardware.device.sm_count : 0,
           .holds_inputs = true,
           .keeps_expert_buffers = true,
-          .expert_chunk = 16384,          // VLLM_FUSED_MOE_CHUNK_SIZE
+          .expert_chunk = 16384,  // VLLM_FUSED_MOE_CHUNK_SIZE
           .keeps_stage_inputs = true,
           .keeps_embedded = true,
           .keeps_images = true};

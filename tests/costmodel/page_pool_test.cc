@@ -8,15 +8,23 @@
 namespace shardplan {
 namespace {
 
-CachedLayers full(std::int64_t layers, double bytes = 4096) { return {.window = 0, .bytes_per_token = bytes, .bytes_per_request = 0, .of_stage = {layers}}; }
-CachedLayers sliding(std::int64_t layers, std::int64_t window, double bytes = 4096) { return {.window = window, .bytes_per_token = bytes, .bytes_per_request = 0, .of_stage = {layers}}; }
-CachedLayers state(std::int64_t layers, double bytes) { return {.window = 0, .bytes_per_token = 0, .bytes_per_request = bytes, .of_stage = {layers}}; }
+CachedLayers full(std::int64_t layers, double bytes = 4096) {
+  return {.window = 0, .bytes_per_token = bytes, .bytes_per_request = 0, .of_stage = {layers}};
+}
+CachedLayers sliding(std::int64_t layers, std::int64_t window, double bytes = 4096) {
+  return {.window = window, .bytes_per_token = bytes, .bytes_per_request = 0, .of_stage = {layers}};
+}
+CachedLayers state(std::int64_t layers, double bytes) {
+  return {.window = 0, .bytes_per_token = 0, .bytes_per_request = bytes, .of_stage = {layers}};
+}
 
-PagePool pool_of(const std::vector<CachedLayers>& layers, std::int64_t bytes) { return make_page_pool(layers, {Bytes(bytes)}, 16, 8192); }
+PagePool pool_of(const std::vector<CachedLayers>& layers, std::int64_t bytes) {
+  return make_page_pool(layers, {Bytes(bytes)}, 16, 8192);
+}
 
 TEST_CASE("Groups are as large as the rarest kind, or as the most frequent where that is close") {
   CHECK(pool_of({full(8), sliding(40, 1024)}, 1 << 30).groups() == 6);
-  CHECK(pool_of({full(10), sliding(52, 1024)}, 1 << 30).groups() == 7);   // 52 are padded to 60
+  CHECK(pool_of({full(10), sliding(52, 1024)}, 1 << 30).groups() == 7);  // 52 are padded to 60
   CHECK(pool_of({full(12), sliding(12, 128)}, 1 << 30).groups() == 2);
   const PagePool close = pool_of({full(10), sliding(14, 128)}, 1 << 30);  // 14 < 1.5 * 10
   CHECK(close.groups() == 2);
@@ -26,7 +34,7 @@ TEST_CASE("Groups are as large as the rarest kind, or as the most frequent where
 TEST_CASE("Pages of a request: whole blocks, a window with one step's tokens to admit it, the window alone to run") {
   const PagePool pool = pool_of({full(8), sliding(40, 1024)}, std::int64_t{1} << 36);
   CHECK(pool.pages_to_admit(8192) == 512 + 5 * 513);
-  CHECK(pool.pages_to_admit(131072) == 8192 + 5 * 577);   // (1023 + 8192) / 16, and one
+  CHECK(pool.pages_to_admit(131072) == 8192 + 5 * 577);  // (1023 + 8192) / 16, and one
   CHECK(pool.pages_to_run(131072) == 8192 + 5 * 65);
   CHECK(pool.pages_to_run(16) == 6);
 }
@@ -43,7 +51,7 @@ TEST_CASE("Beside recurrent layers blocks are no smaller than a state, and each 
   const PagePool pool = pool_of({full(16, 4096), state(48, 3'000'000)}, std::int64_t{1} << 36);
   CHECK(pool.has_states());
   CHECK(pool.groups() == 4);
-  CHECK(pool.block_tokens() == 736);   // 3,000,000 / 4,096 in steps of 16
+  CHECK(pool.block_tokens() == 736);  // 3,000,000 / 4,096 in steps of 16
   CHECK(pool.pages_to_admit(7360) == 10 + 3);
 }
 

@@ -30,10 +30,12 @@ void print(const StartUpRow& row, const Plan& plan) {
   if (std::getenv("SHARDPLAN_TABLE") == nullptr) return;
   for (std::size_t s = 0; s < plan.ledger.stages.size(); ++s) {
     const StageLedger& stage = plan.ledger.stages[s];
-    fmt::print("{:<48} {:<8} tp {} pp {} stage {}: weights {:6.2f} ({}) activation {:5.2f} ({}) beside torch {:5.2f} ({}) tokens {} ({})\n",
-               row.at("model"), row.at("dtype").substr(6), row.at("tp"), row.at("pp"), s, gib(stage.weights_bytes), row.at("weights_gib"),
-               gib(stage.activation_bytes), row.at("act_gib"), gib(stage.workspace_bytes), row.at("nontorch_gib"),
-               plan.ledger.kv_capacity_tokens, row.at("kv_tokens"));
+    fmt::print(
+        "{:<48} {:<8} tp {} pp {} stage {}: weights {:6.2f} ({}) activation {:5.2f} ({}) beside torch {:5.2f} ({}) "
+        "tokens {} ({})\n",
+        row.at("model"), row.at("dtype").substr(6), row.at("tp"), row.at("pp"), s, gib(stage.weights_bytes),
+        row.at("weights_gib"), gib(stage.activation_bytes), row.at("act_gib"), gib(stage.workspace_bytes),
+        row.at("nontorch_gib"), plan.ledger.kv_capacity_tokens, row.at("kv_tokens"));
   }
 }
 
@@ -53,13 +55,15 @@ TEST_CASE("Memory of logged start-ups: weights, activations, buffers and the cac
 }
 
 TEST_CASE("The logged pool of cache holds the logged tokens at the ledger's bytes per token") {
-  // tokens = pool / bytes per token, in blocks of 16: 0.1 % covers the log's two decimals. Of a pipeline the log gives one
-  // stage's pool but the tightest stage's tokens; where layers have windows, tokens are pages over groups.
+  // tokens = pool / bytes per token, in blocks of 16: 0.1 % covers the log's two decimals. Of a pipeline the log gives
+  // one stage's pool but the tightest stage's tokens; where layers have windows, tokens are pages over groups.
   for (const StartUpRow& row : start_up_rows()) {
     if (row.at("pp") != "1.0") continue;
     const Ledger ledger = planned(row).ledger;
     const double pool = std::stod(row.at("kv_gib")) * static_cast<double>(kGiB);
-    const double token = ledger.paged() ? ledger.pages.page_bytes.front() * static_cast<double>(ledger.pages.groups()) / 16 : ledger.kv_bytes_per_token;
+    const double token = ledger.paged()
+                             ? ledger.pages.page_bytes.front() * static_cast<double>(ledger.pages.groups()) / 16
+                             : ledger.kv_bytes_per_token;
     INFO(row.at("model") << " tp " << row.at("tp"));
     CHECK(pool / token == Approx(std::stod(row.at("kv_tokens"))).epsilon(row.at("kv_gib").size() < 5 ? 0.002 : 0.001));
   }
@@ -76,12 +80,21 @@ ParallelConfig tensor_parallel(std::int64_t tp) {
   return config;
 }
 
-// Six models at start-up on an H100 that programs see 79.18 GiB of, and the release whose sampler their activations show.
+// Six models at start-up on an H100 that programs see 79.18 GiB of, and the release whose sampler their activations
+// show.
 TEST_CASE("Six models on an H100 leave the cache that earlier releases logged") {
   const std::vector<Logged> table = {
       {{.model = "gpt-oss-20b", .version = "0.16"}, 13.47, 7.38, 0.13, 50.28},
-      {{.model = "gpt-oss-120b", .version = "0.16"}, 64.38, 7.38, 0.13, -1},  // the pool, 3.33: a difference of large numbers
-      {{.model = "llama-3.3-70b", .version = "0.16", .weight_format = "fp8", .config = tensor_parallel(2)}, 33.88, 4.84, 0.55, 32.00},
+      {{.model = "gpt-oss-120b", .version = "0.16"},
+       64.38,
+       7.38,
+       0.13,
+       -1},  // the pool, 3.33: a difference of large numbers
+      {{.model = "llama-3.3-70b", .version = "0.16", .weight_format = "fp8", .config = tensor_parallel(2)},
+       33.88,
+       4.84,
+       0.55,
+       32.00},
       {{.model = "llama-3.1-8b", .version = "0.16"}, 14.99, 4.76, 0.13, 51.38},
       {{.model = "qwen3-32b", .version = "0.16", .max_model_len = 4096}, 61.03, 5.64, 0.14, 4.45},
       {{.model = "qwen3-32b", .version = "0.16", .config = tensor_parallel(2)}, 30.59, 5.64, 0.54, 34.49},
@@ -91,7 +104,8 @@ TEST_CASE("Six models on an H100 leave the cache that earlier releases logged") 
     const Plan plan = start(row.what);
     const StageLedger& stage = plan.ledger.stages.front();
     INFO(row.what.model << " tp " << row.what.config.tp << ": weights " << gib(stage.weights_bytes) << ", activation "
-                        << gib(stage.activation_bytes) << ", beside torch " << gib(stage.workspace_bytes) << ", pool " << gib(stage.kv_pool_bytes));
+                        << gib(stage.activation_bytes) << ", beside torch " << gib(stage.workspace_bytes) << ", pool "
+                        << gib(stage.kv_pool_bytes));
     CHECK(gib(stage.weights_bytes) == Approx(row.weights).epsilon(0.01));
     CHECK(gib(stage.activation_bytes) == Approx(row.activation).epsilon(0.05));
     CHECK(gib(stage.workspace_bytes) == Approx(row.beside).epsilon(0.05));
@@ -116,12 +130,14 @@ TEST_CASE("Llama-3.1-8B on an RTX 4090 holds 41,408 tokens, activations and cont
 
 TEST_CASE("max_model_len does not change the pool, and more batched tokens do") {
   const auto tokens = [](std::int64_t context, std::int64_t batched) {
-    return start({.model = "qwen3-8b", .max_model_len = context, .max_batched_tokens = batched, .max_num_seqs = 128}).ledger.kv_capacity_tokens;
+    return start({.model = "qwen3-8b", .max_model_len = context, .max_batched_tokens = batched, .max_num_seqs = 128})
+        .ledger.kv_capacity_tokens;
   };
   CHECK(tokens(4096, 8192) == tokens(32768, 8192));
-  // 0.51 GiB of activation between 2,048 and 8,192 tokens was logged (36 layers * 4,096 B of cache per token); of how many
-  // seats the log does not say. From 256 on sampling is the larger part at 2,048 tokens and hides half of it.
-  const double gained = static_cast<double>(tokens(8192, 2048) - tokens(8192, 8192)) * 36 * 4096 / static_cast<double>(kGiB);
+  // 0.51 GiB of activation between 2,048 and 8,192 tokens was logged (36 layers * 4,096 B of cache per token); of how
+  // many seats the log does not say. From 256 on sampling is the larger part at 2,048 tokens and hides half of it.
+  const double gained =
+      static_cast<double>(tokens(8192, 2048) - tokens(8192, 8192)) * 36 * 4096 / static_cast<double>(kGiB);
   CHECK(gained == Approx(0.51).epsilon(0.15));
 }
 
@@ -154,7 +170,8 @@ TEST_CASE("A hybrid has no more seats than pages, whatever is asked") {
   const double layer = static_cast<double>(2 * attention.kv_heads * attention.head_dim * 2);
   CHECK(pool.page_bytes.front() / 16 == Approx(layer * static_cast<double>(pool.block_tokens())));
   CHECK(plan.ledger.kv_capacity_tokens ==
-        static_cast<std::int64_t>(static_cast<double>(pool.pages) / static_cast<double>(pool.pages_to_admit(8192)) * 8192));
+        static_cast<std::int64_t>(static_cast<double>(pool.pages) / static_cast<double>(pool.pages_to_admit(8192)) *
+                                  8192));
 }
 
 TEST_CASE("The latent of MLA is whole on every rank and the least stage sets the tokens of all") {
@@ -173,11 +190,17 @@ TEST_CASE("The latent of MLA is whole on every rank and the least stage sets the
 
 TEST_CASE("GLM-5.3's cache: latents of every layer and index keys of those that own an indexer") {
   // 78 layers of 656 B, of which 21 hold keys of 132 B more: 53,940 B per token on every rank.
-  StartUp what{.model = "glm-5.2", .hardware = "h200-sxm", .version = "0.28", .weight_format = "fp8", .kv_format = "fp8", .config = tensor_parallel(8)};
+  StartUp what{.model = "glm-5.2",
+               .hardware = "h200-sxm",
+               .version = "0.28",
+               .weight_format = "fp8",
+               .kv_format = "fp8",
+               .config = tensor_parallel(8)};
   CHECK(start(what).ledger.kv_bytes_per_token == 53940);
 }
 
-TEST_CASE("DeepSeek-V3 on 32 RTX 4090 at TP 8 and PP 4: the first stage's dense layers are lighter, and it does not fit") {
+TEST_CASE(
+    "DeepSeek-V3 on 32 RTX 4090 at TP 8 and PP 4: the first stage's dense layers are lighter, and it does not fit") {
   StartUp what{.model = "deepseek-v3", .hardware = "rtx-4090", .max_model_len = 128, .config = tensor_parallel(8)};
   what.config.pp = 4;
   const Ledger ledger = start(what).ledger;

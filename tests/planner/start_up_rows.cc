@@ -30,8 +30,8 @@ void cast(ModelSpec& model, const NumberFormat* format) {
   std::vector<WeightFormats*> all{&model.formats};
   for (LayerKind& kind : model.kinds) all.push_back(&kind.formats);
   for (WeightFormats* f : all) {
-    for (const NumberFormat** held : {&f->attention, &f->attention_output, &f->dense_ffn, &f->shared_experts, &f->experts,
-                                      &f->embedding, &f->head, &f->other})
+    for (const NumberFormat** held : {&f->attention, &f->attention_output, &f->dense_ffn, &f->shared_experts,
+                                      &f->experts, &f->embedding, &f->head, &f->other})
       one(*held);
   }
   one(model.kv_format);
@@ -95,7 +95,9 @@ Plan planned(const StartUpRow& row) {
                .version = row.at("engine_version").substr(1),
                .weight_format = quantised ? "fp8" : "",
                .kv_format = row.at("kv_dtype") == "auto" ? "" : row.at("kv_dtype"),
-               .dtype = dtype == "torch.float32" ? "fp32" : dtype == "torch.float16" ? "fp16" : "",
+               .dtype = dtype == "torch.float32"   ? "fp32"
+                        : dtype == "torch.float16" ? "fp16"
+                                                   : "",
                .memory_fraction = std::stod(row.at("util")),
                .max_model_len = whole_number(row, "max_model_len"),
                .max_batched_tokens = whole_number(row, "max_num_batched_tokens"),

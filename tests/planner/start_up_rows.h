@@ -25,7 +25,7 @@ struct StartUp {
   std::string version = "0.19.0";
   std::string weight_format;  // "": as published
   std::string kv_format;
-  std::string dtype;          // of everything that is not quantised; "": as published
+  std::string dtype;  // of everything that is not quantised; "": as published
   double memory_fraction = 0.9;
   std::int64_t max_model_len = 8192;
   std::int64_t max_batched_tokens = 0;

@@ -39,7 +39,9 @@ Document memory_document(const Ledger& ledger) {
                        {"longest_request_tokens", ledger.group_capacity_tokens}};
   if (!ledger.misfit.empty()) document["misfit"] = ledger.misfit;
   if (ledger.paged()) {
-    document["pages"] = {{"count", ledger.pages.pages}, {"groups", ledger.pages.groups()}, {"block_tokens", ledger.pages.block_tokens()}};
+    document["pages"] = {{"count", ledger.pages.pages},
+                         {"groups", ledger.pages.groups()},
+                         {"block_tokens", ledger.pages.block_tokens()}};
   }
   document["stages"] = std::move(stages);
   return document;

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/documents/data_movement.h"
 #include "tools/documents/document.h"
 #include "tools/documents/memory_document.h"
 #include "tools/documents/parallel_document.h"
@@ -89,6 +90,14 @@ Document result_document(const SimulationResult& result) {
 
 }  // namespace
 
+std::vector<DataMovement> movement_of(const SimulateAnswer& answer) {
+  const EstimateAnswer& first = answer.estimate;
+  if (!first.result.lowered) return {};
+  if (!answer.decode) return data_movement(first.request, first.result, first.steps);
+  if (!answer.decode->result.lowered) return {};
+  return {cache_hand_over(first.request, first.result.plan, answer.decode->result.plan)};
+}
+
 bool has_steady_state(const SimulateAnswer& answer) {
   const SimulatedTraffic& t = answer.traffic;
   return answer.result && !answer.decode && t.trace.empty() && t.length_ratio == 1 && t.length_cv_ratio == 0 && t.turns == 1;
@@ -111,6 +120,7 @@ std::string simulate_document(const RequestFlags& flags, const SimulateAnswer& a
                        {"memory", memory_document(priced.plan.ledger)},
                        {"simulated", answer.result.has_value()}};
   if (answer.decode) document["pools"] = {pool_document("prefill", estimate), pool_document("decode", *answer.decode)};
+  document["data_movement"] = movement_document(movement_of(answer));
   if (answer.capacity) document["capacity"] = capacity_document(*answer.capacity);
   if (answer.result) document.update(result_document(*answer.result));
   document["steady_state"] = has_steady_state(answer) ? serving_document(priced.plan.serving) : Document(nullptr);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "planner/capacity.h"
+#include "planner/data_movement.h"
 #include "planner/simulated_traffic.h"
 #include "sim/simulation.h"
 #include "tools/documents/estimate_document.h"
@@ -19,6 +20,9 @@ struct SimulateAnswer {
   std::optional<Capacity> capacity;          // when the rate was looked for
   [[nodiscard]] std::int64_t gpus() const { return estimate.config.gpus() + (decode ? decode->config.gpus() : 0); }
 };
+
+// Beside the collectives; of two pools, the cache that is handed over.
+[[nodiscard]] std::vector<DataMovement> movement_of(const SimulateAnswer& answer);
 
 // Whether the closed form describes the same traffic: it knows equal lengths only.
 [[nodiscard]] bool has_steady_state(const SimulateAnswer& answer);

@@ -9,11 +9,18 @@ namespace shardplan {
 std::string movement_table(const std::vector<DataMovement>& rows) {
   using Align = Table::Align;
   if (rows.empty()) return "";
-  Table table({{"data movement", Align::kLeft}, {"from", Align::kLeft}, {"to", Align::kLeft}, {"per", Align::kLeft}, {"bytes"},
-               {"link", Align::kLeft}, {"time"}, {"", Align::kLeft}});
+  Table table({{"data movement", Align::kLeft},
+               {"from", Align::kLeft},
+               {"to", Align::kLeft},
+               {"per", Align::kLeft},
+               {"bytes"},
+               {"link", Align::kLeft},
+               {"time"},
+               {"", Align::kLeft}});
   for (const DataMovement& row : rows) {
     const std::string bytes = row.bytes > 0 ? format_bytes(Bytes(static_cast<std::int64_t>(row.bytes))) : "";
-    table.add_row({row.what, row.from, row.to, row.per, bytes, row.link, time_text(row.time), row.critical ? "critical" : ""});
+    table.add_row(
+        {row.what, row.from, row.to, row.per, bytes, row.link, time_text(row.time), row.critical ? "critical" : ""});
   }
   return table.text(2);
 }
