@@ -1,5 +1,7 @@
 #include "planner/deployment.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -203,6 +205,10 @@ Plan Deployment::plan() const {
   plan.stages = stages_;
   plan.ledger = ledger_;
   plan.warnings = engine_of(request_).warnings(request_.model, config_, request_.hardware, version_of(request_));
+  if (ledger_.paged() && ledger_.pages.has_states() && request_.max_num_sequences > scheduler_.max_sequences) {
+    plan.warnings.push_back({"max_num_seqs", fmt::format("{} seats were asked for, {} are given: each running request holds pages of the states, and there are {}",
+                                                         request_.max_num_sequences, scheduler_.max_sequences, ledger_.pages.pages)});
+  }
   return plan;
 }
 

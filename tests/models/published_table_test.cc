@@ -24,10 +24,14 @@ struct Row {
 // clang-format off
 constexpr Row kRows[] = {
     {"deepseek-r1", 671.026, 37.55, 70'272, 35'136, 0, 212.43},                       // published
+    {"deepseek-v2-lite", 15.706, 2.6612, 31'104, 15'552, 0, 12.603},                    // published
     {"deepseek-v3", 671.026, 37.55, 70'272, 35'136, 0, 212.43},                       // published
     {"deepseek-v3.2", 671.878, 38.4, 78'324, 48'068, 0, 117.94},                      // computed; 685 with MTP and its copies of both tables
     {"deepseek-v4-flash", 284, 13.8, 6'229, 3'850, 12'206'080, 29.539},                        // published
     {"deepseek-v4-pro", 1573, 49.78, 8'918, 5'511, 18'710'528, 109.32},                        // computed; "1.6T"
+    {"gemma-3-12b", 11.766, 11.77, 393'216, 196'608, 0, 25.275},                      // published: 12.19 with its vision tower
+    {"gemma-3-27b", 27.009, 27.01, 507'904, 253'952, 0, 56.231},                      // published: 27.43 with its vision tower
+    {"gemma-3-4b", 3.8803, 3.8803, 139'264, 69'632, 0, 8.3386},                       // published: 4.30 with its vision tower
     {"gemma-4-26b-a4b", 25.2, 3.822, 225'280, 112'640, 0, 9.4053},                    // published
     {"gemma-4-31b", 30.7, 30.7, 901'120, 450'560, 0, 68.439},                         // published
     {"glm-5", 744, 41.78, 100'152, 61'464, 0, 109.14},                                // published
@@ -48,6 +52,7 @@ constexpr Row kRows[] = {
     {"minimax-m2.5", 228.7, 11.03, 253'952, 126'976, 0, 33.312},                      // published
     {"minimax-m2.7", 228.7, 11.03, 253'952, 126'976, 0, 33.312},                      // published
     {"minimax-m3", 426.17, 25.96, 130'404, 68'964, 0, 54.574},                        // computed
+    {"mistral-small-3.2-24b", 23.572, 23.57, 163'840, 81'920, 0, 51.171},             // published: 24.01 with its vision tower
     {"mixtral-8x22b", 140.6, 39.15, 229'376, 114'688, 0, 89.184},                     // published
     {"mixtral-8x7b", 46.7, 12.88, 131'072, 65'536, 0, 29.792},                        // published
     {"nemotron-3-nano-30b-a3b", 31.6, 3.58, 6'144, 3'072, 49'082'368, 7.3203},        // published
@@ -55,6 +60,9 @@ constexpr Row kRows[] = {
     {"nemotron-3-ultra-550b-a55b", 550, 56.06, 12'288, 6'144, 407'961'600, 113.69},   // published
     {"nemotron-h-56b", 56.32, 56.32, 40'960, 20'480, 912'605'184, 114.31},            // computed
     {"nemotron-super-49b", 49.87, 49.87, 200'704, 100'352, 0, 110.78},                // published
+    {"qwen2.5-72b", 72.706, 72.71, 327'680, 163'840, 0, 164.39},                      // published
+    {"qwen2.5-7b", 7.6156, 7.6156, 57'344, 28'672, 0, 17.429},                        // published
+    {"qwen3-14b", 14.768, 14.77, 163'840, 81'920, 0, 34.691},                         // published
     {"qwen3-0.6b", 0.596, 0.596, 114'688, 57'344, 0, 3.071},                          // published
     {"qwen3-1.7b", 1.72, 1.721, 114'688, 57'344, 0, 5.32},                            // published
     {"qwen3-235b-a22b", 235.09, 22.19, 192'512, 96'256, 0, 68.368},                   // published

@@ -4,6 +4,7 @@
 // within 15 % each. SHARDPLAN_TABLE=1 in the environment prints the rows side by side.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "models/catalog.h"
@@ -164,6 +165,8 @@ TEST_CASE("A hybrid has no more seats than pages, whatever is asked") {
   const PagePool& pool = plan.ledger.pages;
   REQUIRE(pool.has_states());
   CHECK(plan.max_num_sequences == std::min<std::int64_t>(1024, pool.pages));
+  const bool told = std::any_of(plan.warnings.begin(), plan.warnings.end(), [](const Violation& v) { return v.rule == "max_num_seqs"; });
+  CHECK(told == (pool.pages < 1024));
   // 16 attention and 48 recurrent layers: four groups of 16. A block is no smaller than a state.
   CHECK(pool.groups() == 4);
   const AttentionSpec& attention = load_model("qwen3.5-27b").main_attention();
