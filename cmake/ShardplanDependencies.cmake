@@ -6,6 +6,7 @@ find_package(Threads REQUIRED)
 find_package(Boost 1.74 REQUIRED)        # headers only: Boost.Graph
 find_package(TBB REQUIRED)
 find_package(Eigen3 REQUIRED NO_MODULE)   # products of the host backend, fits
+find_package(yaml-cpp REQUIRED)
 if(SHARDPLAN_TESTS)
   find_package(Catch2 REQUIRED)
 endif()

@@ -194,6 +194,19 @@ std::vector<LedgerItem> workspace_of(const EngineMemory& engine, const ParallelC
   return items;
 }
 
+// Bytes that the engine gives to the cache, negative when something does not fit.
+Bytes left_for_cache(const StageLedger& stage, Bytes capacity, const EngineMemory& engine) {
+  const Bytes all = capacity - stage.weights_bytes - stage.activation_bytes - stage.workspace_bytes;
+  const Bytes lasting = stage.workspace_bytes - engine.graphs;   // context and communicators: there before the weights
+  const auto part = [&engine](Bytes of) { return Bytes(static_cast<std::int64_t>(static_cast<double>(of.value()) * engine.memory_fraction_ratio)); };
+  switch (engine.fraction_of) {
+    case FractionOf::kDevice: return all;
+    case FractionOf::kStatic: return std::min(all, part(capacity - lasting) - stage.weights_bytes);
+    case FractionOf::kLeft: return std::min(all, part(all + engine.graphs));
+  }
+  return all;
+}
+
 StageLedger make_stage(const ModelSpec& model, const ParallelConfig& config, const LoweredModel& lowered, const StageLayers& stage,
                        Bytes capacity, const EngineMemory& engine, const MemoryDemand& demand, std::vector<Ledger::CacheTerm>& terms) {
   const StageGraphs& graphs = lowered.forms.front();
@@ -228,7 +241,7 @@ StageLedger make_stage(const ModelSpec& model, const ParallelConfig& config, con
     ledger.activation_bytes = std::max(ledger.activation_bytes, stage_activations(model, form, stage, demand.largest_step, engine.step));
   ledger.workspace = workspace_of(engine, config, stage);
   for (const LedgerItem& item : ledger.workspace) ledger.workspace_bytes += item.bytes;
-  const Bytes left = capacity - ledger.weights_bytes - ledger.activation_bytes - ledger.workspace_bytes;
+  const Bytes left = left_for_cache(ledger, capacity, engine);
   if (left < Bytes(0)) ledger.missing_bytes = Bytes(0) - left;
   else ledger.kv_pool_bytes = left;
   return ledger;
@@ -323,6 +336,11 @@ std::int64_t printed_tokens(const Ledger& ledger, PrintedTokens rule, std::int64
 
 }  // namespace
 
+Bytes usable_bytes(const EngineMemory& engine, Bytes device) {
+  if (engine.fraction_of == FractionOf::kLeft) return device;
+  return Bytes(static_cast<std::int64_t>(std::floor(static_cast<double>(device.value()) * engine.memory_fraction_ratio)));
+}
+
 double Ledger::cache_bytes(std::size_t stage, std::int64_t tokens) const {
   if (paged()) return static_cast<double>(pages.pages_to_run(tokens)) * pages.page_bytes[stage];
   return request_bytes(cache_terms[stage], tokens, block_tokens);
@@ -343,7 +361,7 @@ Ledger make_ledger(const ModelSpec& model, const ParallelConfig& config, const L
                    const MemoryDemand& demand) {
   Ledger ledger;
   ledger.device_bytes = hardware.device.visible_memory();
-  ledger.capacity_bytes = Bytes(static_cast<std::int64_t>(std::floor(static_cast<double>(ledger.device_bytes.value()) * engine.memory_fraction_ratio)));
+  ledger.capacity_bytes = engine.fraction_of == FractionOf::kDevice ? usable_bytes(engine, ledger.device_bytes) : ledger.device_bytes;
   ledger.attention_groups = config.dpa;
   ledger.block_tokens = engine.block_size * cp_parts(lowered.forms.front());
   ledger.cache_terms.resize(stages.size());

@@ -30,9 +30,17 @@ struct WeightPadding {
 // What an engine prints as its cache in tokens where layers cache differently.
 enum class PrintedTokens : std::uint8_t { kPagesOverGroups, kWholeRequests };
 
+// What an engine's memory fraction is a fraction of.
+enum class FractionOf : std::uint8_t {
+  kDevice,   // vLLM: of all memory, and everything lies inside
+  kStatic,   // SGLang: of what is free at start; weights and cache lie inside, activations and graphs in the rest
+  kLeft,     // TensorRT-LLM: of what weights and activations leave; the cache alone
+};
+
 // What an engine holds beside weights, activations and cache. Sources: start-up logs of vLLM 0.19 on H100.
 struct EngineMemory {
-  double memory_fraction_ratio = 0.9;          // of device memory that the engine may use (vLLM's meaning)
+  double memory_fraction_ratio = 0.9;
+  FractionOf fraction_of = FractionOf::kDevice;
   std::int64_t block_size = 16;                // tokens of a cache block
   Bytes context{256 * kMiB};                   // CUDA context and library handles, one rank alone
   Bytes communicators{1900 * kMiB};            // NCCL, custom all-reduce and fused-kernel buffers, more than one rank
@@ -47,6 +55,9 @@ struct EngineMemory {
   bool shares_pages = false;                   // layers that cache differently share pages (PagePool)
   PrintedTokens printed = PrintedTokens::kWholeRequests;
 };
+
+// The most that weights may take.
+[[nodiscard]] Bytes usable_bytes(const EngineMemory& engine, Bytes device);
 
 // The largest step that must fit, and the request lengths in question.
 struct MemoryDemand {
@@ -73,7 +84,7 @@ struct StageLedger {
 
 struct Ledger {
   Bytes device_bytes;                          // that programs see
-  Bytes capacity_bytes;                        // device * fraction
+  Bytes capacity_bytes;                        // what may be used: device * fraction, or the device where the fraction is of a part
   std::vector<StageLedger> stages;
   double kv_bytes_per_token = 0;               // the largest stage's
   std::int64_t kv_capacity_tokens = 0;         // of the whole instance, at request_tokens per request

@@ -48,20 +48,21 @@ std::string short_text(const ParallelConfig& c) {
   const auto degree = [&text](const char* name, std::int64_t value) {
     if (value > 1) text += fmt::format("{}{}{}", text.empty() ? "" : " ", name, value);
   };
-  const auto word = [&text](const std::string& name) { text += (text.empty() ? "" : " ") + name; };
+  // A variant stands behind the degree that it is of: "dcp2/a2a ep8/ag".
+  const auto with = [&text](const std::string& name) { text += "/" + name; };
   degree("replicas", c.replicas);
   degree("pp", c.pp);
   degree("dpa", c.dpa);
   degree("pcp", c.pcp);
+  const Variant& v = c.variant;
+  if (c.pcp > 1) with(fmt::format("{}/{}", name_of(v.pcp_comm), name_of(v.pcp_layout)));
   degree("tp", c.tp);
   degree("dcp", c.dcp);
+  if (c.dcp > 1) with(v.helix ? "helix" : v.q_replicate ? fmt::format("{}+qrep", name_of(v.dcp_comm)) : name_of(v.dcp_comm));
   degree("moe_dp", c.moe_dp);
   degree("ep", c.ep);
+  if (c.ep > 1) with(v.moe_comm == MoeComm::kAllToAll ? "a2a" : v.moe_comm == MoeComm::kAllGather ? "ag" : "repl");
   degree("moe_tp", c.moe_tp);
-  const Variant& v = c.variant;
-  if (c.dcp > 1) word(v.helix ? "helix" : v.q_replicate ? fmt::format("{}+qrep", name_of(v.dcp_comm)) : name_of(v.dcp_comm));
-  if (c.pcp > 1) word(fmt::format("{}/{}", name_of(v.pcp_comm), name_of(v.pcp_layout)));
-  if (c.ep > 1) word(v.moe_comm == MoeComm::kAllToAll ? "a2a" : v.moe_comm == MoeComm::kAllGather ? "ag" : "repl");
   degree("redundant", v.redundant_experts);
   return text.empty() ? "1 GPU" : text;
 }

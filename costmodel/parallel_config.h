@@ -1,7 +1,7 @@
 // The engine-neutral parallel configuration of one pool, and its variants.
 //
 // One instance has pp * dpa * pcp * tp GPUs. Within a stage ranks are numbered (dpa, pcp, tp) with tp innermost;
-// the FFN uses the same ranks as (moe_dp, ep, moe_tp) with moe_tp innermost. dcp adds no GPU: it splits cached
+// the FFN uses the same ranks as (moe_dp, ep, moe_tp) with moe_tp innermost, or ep where Variant::ep_inner says so. dcp adds no GPU: it splits cached
 // positions over ranks of the attention group (dcp | tp), or, with pcp > 1, over pcp or over tp*pcp.
 #pragma once
 
@@ -27,6 +27,7 @@ struct Variant {
   PcpComm pcp_comm = PcpComm::kAllGather;
   PcpLayout pcp_layout = PcpLayout::kZigzag;
   MoeComm moe_comm = MoeComm::kReplicated;
+  bool ep_inner = false;                // with ep and moe_tp: ranks of ep are neighbours and moe_tp strides over them
   std::int64_t redundant_experts = 0;   // global spare slots, placed by EPLB
   Overlap overlap = Overlap::kNone;
   std::int64_t overlap_chunks = 2;      // kChunk
@@ -50,11 +51,14 @@ struct ParallelConfig {
 
   [[nodiscard]] std::int64_t stage_ranks() const { return dpa * pcp * tp; }
   [[nodiscard]] std::int64_t instance_gpus() const { return pp * stage_ranks(); }
+  // Distance between neighbours of the ep and of the moe_tp group.
+  [[nodiscard]] std::int64_t ep_stride() const { return variant.ep_inner ? 1 : moe_tp; }
+  [[nodiscard]] std::int64_t moe_tp_stride() const { return variant.ep_inner ? ep : 1; }
   [[nodiscard]] std::int64_t gpus() const { return replicas * instance_gpus(); }
   friend bool operator==(const ParallelConfig&, const ParallelConfig&) = default;
 };
 
-// "tp8 dcp2 pp4 ep8 a2a": what differs from one GPU, for tables.
+// "pp4 tp8 dcp2/ag_rs ep8/a2a": what differs from one GPU, for tables.
 [[nodiscard]] std::string short_text(const ParallelConfig& config);
 
 [[nodiscard]] const char* name_of(DcpComm value);

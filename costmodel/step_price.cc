@@ -102,6 +102,35 @@ struct StepPricer::Impl {
   }
 };
 
+const char* name_of(DeviceOrder order) {
+  switch (order) {
+    case DeviceOrder::kStageMajor: return "stage_major";
+    case DeviceOrder::kStageMinor: return "stage_minor";
+    case DeviceOrder::kGroupMajor: return "group_major";
+  }
+  return "?";
+}
+
+std::int64_t stage_stride(const ParallelConfig& config, DeviceOrder order) {
+  switch (order) {
+    case DeviceOrder::kStageMajor: return config.stage_ranks();
+    case DeviceOrder::kStageMinor: return 1;
+    case DeviceOrder::kGroupMajor: return config.pcp * config.tp;
+  }
+  return 1;
+}
+
+std::vector<GroupShape::Axis> device_axes(const Mesh& mesh, const ParallelConfig& config, DeviceOrder order) {
+  const std::int64_t inside = stage_stride(config, order);   // ranks below this stride stay neighbours
+  std::vector<GroupShape::Axis> axes;
+  std::int64_t stride = mesh.ranks();
+  for (const std::int64_t size : mesh.sizes()) {
+    stride /= size;
+    axes.push_back({size, stride >= inside ? stride * config.pp : stride});
+  }
+  return axes;
+}
+
 StepPricer::StepPricer(const ModelSpec& model, const ParallelConfig& config, const LoweredModel& lowered,
                        const CollectivePricer& collectives, const PriceOptions& options, DeviceOrder order)
     : impl_(std::make_unique<Impl>()) {
@@ -112,16 +141,8 @@ StepPricer::StepPricer(const ModelSpec& model, const ParallelConfig& config, con
   }
   impl_->mixes = lowered.mixes();
   if (collectives.mode() != PriceMode::kSpeedOfLight) impl_->factors = options.factors;
-  const bool minor = order == DeviceOrder::kStageMinor;
-  const std::int64_t stretch = minor ? config.pp : 1;
-  const Mesh& mesh = lowered.forms.front().embedding.mesh;
-  std::vector<GroupShape::Axis> axes;
-  std::int64_t stride = mesh.ranks();
-  for (const std::int64_t size : mesh.sizes()) {
-    stride /= size;
-    axes.push_back({size, stride * stretch});
-  }
-  GroupShape boundary{{{2, minor ? 1 : config.stage_ranks()}}, axes};
+  const std::vector<GroupShape::Axis> axes = device_axes(lowered.forms.front().embedding.mesh, config, order);
+  GroupShape boundary{{{2, stage_stride(config, order)}}, axes};
   if (config.pp == 1) boundary = {};
   for (const StageGraphs& graphs : lowered.forms) impl_->compile(graphs, collectives, axes, boundary);
 }

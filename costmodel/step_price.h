@@ -65,8 +65,14 @@ struct PriceOptions {
   StepFactors factors;                       // of the engine's kernels; left alone at speed of light
 };
 
-// How ranks of an instance lie on devices: stage by stage (a stage is contiguous), or stages innermost.
-enum class DeviceOrder : std::uint8_t { kStageMajor, kStageMinor };
+// How ranks of an instance lie on devices: stage by stage (a stage is contiguous), stages innermost, or stages between
+// attention groups and what is inside one (dpa, pp, pcp, tp with tp innermost).
+enum class DeviceOrder : std::uint8_t { kStageMajor, kStageMinor, kGroupMajor };
+
+// Size and device stride of each digit of a stage's mesh, outermost first; and the stride between stages.
+[[nodiscard]] std::vector<GroupShape::Axis> device_axes(const Mesh& mesh, const ParallelConfig& config, DeviceOrder order);
+[[nodiscard]] const char* name_of(DeviceOrder order);  // "stage_major", "stage_minor", "group_major"
+[[nodiscard]] std::int64_t stage_stride(const ParallelConfig& config, DeviceOrder order);
 
 class StepPricer {
  public:

@@ -47,6 +47,7 @@ SchedulerDefaults scheduler_of(const PlanRequest& request, const ParallelConfig&
   s.max_sequences = positive_or(request.max_num_sequences, s.max_sequences);
   s.max_batched_tokens = positive_or(max_batched_tokens, positive_or(request.max_batched_tokens, s.max_batched_tokens));
   const std::int64_t context = context_of(request);
+  if (!s.chunked_prefill) s.max_batched_tokens = std::max(s.max_batched_tokens, context);  // a prompt is one step
   if (s.max_batched_tokens / context >= s.max_sequences) s.max_batched_tokens = s.max_sequences * context;
   s.max_sequences = std::min(s.max_sequences, s.max_batched_tokens);
   return s;
@@ -128,7 +129,7 @@ Deployment::Deployment(const PlanRequest& request, const ParallelConfig& config,
                        const CollectivePricer& collectives, const SharedTable& shared)
     : request_(request),
       config_(config),
-      order_(setting.order),
+      order_(engine_of(request).exports ? engine_order(engine_of(request), config) : setting.order),
       collectives_(collectives),
       shared_(shared),
       memory_(memory_of(request, config)),

@@ -13,6 +13,7 @@
 #include "costmodel/ledger.h"
 #include "costmodel/lowering/registry.h"
 #include "costmodel/parallel_config.h"
+#include "costmodel/step_price.h"
 #include "hwprofiles/profile.h"
 #include "models/model_spec.h"
 #include "planner/engine_times.h"
@@ -20,6 +21,7 @@
 namespace shardplan {
 
 struct EngineRule;
+enum class PoolRole : std::uint8_t;
 
 struct SchedulerDefaults {
   std::int64_t max_batched_tokens = 8192;  // tokens of one step
@@ -39,14 +41,33 @@ struct Engine {
   SchedulerDefaults (*scheduler)(const ModelSpec&, const ParallelConfig&, const HardwareProfile&);
   // Whether a launch file can be written.
   bool exports;
+  // Rank layout: how stages lie between attention groups.
+  DeviceOrder device_order = DeviceOrder::kStageMajor;
+  // Fills in what the engine decides itself and a user does not set: widths of dense FFNs and shared experts that are
+  // left at 0, the order of ep and moe_tp. nullptr: nothing.
+  ParallelConfig (*settle)(const ModelSpec&, ParallelConfig) = nullptr;
+  // What the rules were read from; a version outside is taken as the nearest, with a note.
+  const char* oldest_version = "";
+  const char* newest_version = "";
+
+  // `config` as this engine would run it.
+  [[nodiscard]] ParallelConfig settled(const ModelSpec& model, const ParallelConfig& config) const {
+    return settle == nullptr ? config : settle(model, config);
+  }
 
   // Violations of a neutral-legal configuration under this engine's rules; "" is the default version.
   [[nodiscard]] std::vector<Violation> check(const ModelSpec& model, const ParallelConfig& config,
-                                             const HardwareProfile& hardware, const std::string& version) const;
+                                             const HardwareProfile& hardware, const std::string& version,
+                                             PoolRole role = {}) const;
   // Legal, but worth a word: rules of severity `warning`.
   [[nodiscard]] std::vector<Violation> warnings(const ModelSpec& model, const ParallelConfig& config,
                                                 const HardwareProfile& hardware, const std::string& version) const;
 };
+
+// How the engine numbers the ranks of `config`: its own order where stages and attention groups both exist.
+[[nodiscard]] DeviceOrder engine_order(const Engine& engine, const ParallelConfig& config);
+// What to say of a version that the rules were not read from; "" inside the known range. InputError when no version.
+[[nodiscard]] std::string version_note(const Engine& engine, const std::string& version);
 
 [[nodiscard]] const std::vector<Engine>& engines();
 // "" gives neutral; InputError naming the nearest engine otherwise.

@@ -13,6 +13,10 @@ std::vector<std::string> notes_of(const PlanRequest& request) {
     notes.push_back(
         fmt::format("{} has no calibrated coefficients: times are close to the speed of light", request.hardware.name));
   }
+  if (request.engine != nullptr) {
+    const std::string note = version_note(*request.engine, version_of(request));
+    if (!note.empty()) notes.push_back(note);
+  }
   const std::int64_t context = context_of(request);
   if (request.model.max_positions > 0 && context > request.model.max_positions) {
     notes.push_back(fmt::format(

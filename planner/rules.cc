@@ -68,6 +68,12 @@ std::string rule_message(const EngineRule& rule, const RuleFacts& facts, std::in
       fmt::arg("max_dcp", std::max<std::int64_t>(1, c.tp / std::max<std::int64_t>(1, attention.kv_heads))));
 }
 
+std::vector<EngineRule> joined_rules(const std::vector<std::vector<EngineRule>>& parts) {
+  std::vector<EngineRule> all;
+  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
 std::vector<Violation> check_rules(const std::vector<EngineRule>& rules, const RuleFacts& facts,
                                    const std::string& version, Severity severity) {
   std::vector<Violation> out;
@@ -79,8 +85,9 @@ std::vector<Violation> check_rules(const std::vector<EngineRule>& rules, const R
 }
 
 std::vector<Violation> Engine::check(const ModelSpec& model, const ParallelConfig& config,
-                                     const HardwareProfile& hardware, const std::string& version) const {
-  return check_rules(rules(), {model, config, hardware}, version.empty() ? default_version : version, Severity::kError);
+                                     const HardwareProfile& hardware, const std::string& version, PoolRole role) const {
+  return check_rules(rules(), {model, config, hardware, role}, version.empty() ? default_version : version,
+                     Severity::kError);
 }
 
 std::vector<Violation> Engine::warnings(const ModelSpec& model, const ParallelConfig& config,

@@ -34,10 +34,14 @@ struct VersionRange {
 
 enum class Severity : std::uint8_t { kError, kWarning };
 
+// What a pool of servers does: everything, or one half of a disaggregated deployment.
+enum class PoolRole : std::uint8_t { kMixed, kPrefill, kDecode };
+
 struct RuleFacts {
   const ModelSpec& model;
   const ParallelConfig& config;
   const HardwareProfile& hardware;
+  PoolRole role = PoolRole::kMixed;
 };
 
 struct EngineRule {
@@ -51,6 +55,9 @@ struct EngineRule {
 // The violations of `severity` among `rules` that hold in `version`.
 [[nodiscard]] std::vector<Violation> check_rules(const std::vector<EngineRule>& rules, const RuleFacts& facts,
                                                  const std::string& version, Severity severity);
+
+// Tables of an engine, one after the other.
+[[nodiscard]] std::vector<EngineRule> joined_rules(const std::vector<std::vector<EngineRule>>& parts);
 
 // `message` with {value} and the facts filled in: {pp} {dpa} {pcp} {tp} {dcp} {ep} {moe_tp} {moe_dp} {stage}
 // (ranks of a stage) {redundant} {q_heads} {kv_heads} {experts} {vocab} {max_dcp}.

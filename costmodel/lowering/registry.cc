@@ -12,7 +12,7 @@ namespace {
 
 // Strides of every axis of a stage; see Mesh.
 std::vector<std::int64_t> stage_strides(const ModelSpec& model, const ParallelConfig& c) {
-  std::vector<std::int64_t> strides{1, c.tp, c.pcp * c.tp, c.stage_ranks(), c.moe_tp, c.moe_tp * c.ep,
+  std::vector<std::int64_t> strides{1, c.tp, c.pcp * c.tp, c.stage_ranks(), c.ep_stride(), c.moe_tp_stride(), c.moe_tp * c.ep,
                                     dense_width(model, c), shared_width(model, c)};
   if (c.pcp == 1) strides.push_back(c.dcp);
   return strides;
@@ -71,8 +71,8 @@ Axes stage_axes(const Mesh& mesh, const ModelSpec& model, const ParallelConfig& 
       axes.heads.clear();
     }
   }
-  axes.moe_tp = mesh.digits_between(1, c.moe_tp);
-  axes.ep = mesh.digits_between(c.moe_tp, c.moe_tp * c.ep);
+  axes.moe_tp = mesh.digits_between(c.moe_tp_stride(), c.moe_tp_stride() * c.moe_tp);
+  axes.ep = mesh.digits_between(c.ep_stride(), c.ep_stride() * c.ep);
   axes.moe_dp = mesh.digits_between(c.moe_tp * c.ep, c.stage_ranks());
   axes.dense = mesh.digits_between(1, dense_width(model, c));
   axes.shared = mesh.digits_between(1, shared_width(model, c));

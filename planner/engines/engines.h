@@ -11,11 +11,20 @@ namespace shardplan {
 
 [[nodiscard]] Engine neutral_engine();
 [[nodiscard]] Engine vllm_engine();
+[[nodiscard]] Engine sglang_engine();
+[[nodiscard]] Engine trtllm_engine();
+[[nodiscard]] Engine rtp_llm_engine();
 
 // Rule tables that are long enough for a file of their own.
 [[nodiscard]] const std::vector<EngineRule>& vllm_rules();
 [[nodiscard]] std::vector<EngineRule> vllm_context_parallel_rules();
 [[nodiscard]] std::vector<EngineRule> vllm_expert_rules();
 [[nodiscard]] std::vector<EngineRule> vllm_alignment_rules();
+[[nodiscard]] const std::vector<EngineRule>& sglang_rules();
+[[nodiscard]] const std::vector<EngineRule>& trtllm_rules();
+[[nodiscard]] const std::vector<EngineRule>& rtp_llm_rules();
+
+// MiB that RTP-LLM keeps free while it runs (reserver_runtime_mem_mb).
+inline constexpr std::int64_t kRtpRuntimeReserveMib = 1024;
 
 }  // namespace shardplan

@@ -19,7 +19,8 @@ Engine neutral_engine() {
   Engine engine = vllm_engine();
   engine.name = "neutral";
   engine.help = "no engine: every strategy of the cost model, overheads as vLLM's";
-  engine.default_version = "";
+  engine.default_version = engine.oldest_version = engine.newest_version = "";
+  engine.device_order = DeviceOrder::kStageMajor;
   engine.rules = no_rules;
   engine.layer_split = even_layer_split;
   engine.exports = false;

@@ -170,7 +170,10 @@ Engine vllm_engine() {
           .layer_split = layer_split,
           .memory = memory,
           .scheduler = scheduler,
-          .exports = true};
+          .exports = true,
+          .device_order = DeviceOrder::kGroupMajor,
+          .oldest_version = "0.19",
+          .newest_version = "0.31"};
 }
 
 }  // namespace shardplan

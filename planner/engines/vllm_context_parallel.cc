@@ -6,14 +6,12 @@
 #include <algorithm>
 
 #include "planner/engines/engines.h"
+#include "planner/engines/findings.h"
 
 namespace shardplan {
 namespace {
 
-using Finding = std::optional<std::int64_t>;
-
-Finding when(bool broken, std::int64_t value = 0) { return broken ? Finding(value) : std::nullopt; }
-bool is_grouped(const RuleFacts& f) { return attention_of(f.model).kind == AttentionKind::kGrouped; }
+bool is_grouped(const RuleFacts& f) { return has_grouped_attention(f); }
 bool uses_dcp(const RuleFacts& f) { return f.config.dcp > 1; }
 
 Finding dcp_without_copies(const RuleFacts& f) {
@@ -35,16 +33,9 @@ Finding dcp_window(const RuleFacts& f) { return when(uses_dcp(f) && f.model.has_
 
 Finding dcp_of_grouped_over_pcp(const RuleFacts& f) { return when(uses_dcp(f) && is_grouped(f) && f.config.pcp > 1); }
 
-Finding dcp_divides(const RuleFacts& f) {
-  return when(uses_dcp(f) && f.config.pcp == 1 && f.config.tp % f.config.dcp != 0);
-}
-
 Finding a2a_over_pcp(const RuleFacts& f) {
   return when(uses_dcp(f) && f.config.pcp > 1 && f.config.variant.dcp_comm == DcpComm::kA2a);
 }
-
-Finding helix(const RuleFacts& f) { return when(f.config.variant.helix); }
-Finding hop_b(const RuleFacts& f) { return when(f.config.variant.hop_b > 1, f.config.variant.hop_b); }
 
 Finding interleave(const RuleFacts& f) {
   const std::int64_t n = f.config.variant.cp_interleave;
@@ -54,10 +45,6 @@ Finding interleave(const RuleFacts& f) {
 Finding pcp_grouped(const RuleFacts& f) { return when(f.config.pcp > 1 && is_grouped(f)); }
 Finding pcp_pipeline(const RuleFacts& f) { return when(f.config.pcp > 1 && f.config.pp > 1); }
 Finding pcp_data(const RuleFacts& f) { return when(f.config.pcp > 1 && f.config.dpa > 1); }
-
-Finding pcp_exchange(const RuleFacts& f) {
-  return when(f.config.pcp > 1 && f.config.variant.pcp_comm != PcpComm::kAllGather);
-}
 
 Finding pcp_layout(const RuleFacts& f) {
   return when(f.config.pcp > 1 && f.config.variant.pcp_layout != PcpLayout::kZigzag);
@@ -81,7 +68,7 @@ std::vector<EngineRule> decode_rules() {
        Severity::kError,
        "{value} query heads per KV head must be divisible by dcp {dcp}",
        dcp_query_groups},
-      {"vllm_dcp_divides_tp", {}, Severity::kError, "tp {tp} must be divisible by dcp {dcp}", dcp_divides},
+      {"vllm_dcp_divides_tp", {}, Severity::kError, "tp {tp} must be divisible by dcp {dcp}", dcp_over_tp},
       {"vllm_dcp_window",
        {},
        Severity::kError,
@@ -106,8 +93,8 @@ std::vector<EngineRule> decode_rules() {
        {},
        Severity::kError,
        "Helix is not in vLLM (nearest: --dcp-comm-backend a2a with --dcp-q-replicate)",
-       helix},
-      {"vllm_no_hop_b", {}, Severity::kError, "HOP-B is not in vLLM: hop_b must be 1", hop_b},
+       helix_asked},
+      {"vllm_no_hop_b", {}, Severity::kError, "HOP-B is not in vLLM: hop_b must be 1", hop_b_asked},
   };
 }
 
@@ -124,7 +111,7 @@ std::vector<EngineRule> prefill_rules() {
        {},
        Severity::kError,
        "vLLM's PCP gathers K and V; ring and all-to-all exchanges are not in it",
-       pcp_exchange},
+       pcp_not_gathered},
       {"vllm_pcp_zigzag",
        {},
        Severity::kError,
@@ -135,11 +122,6 @@ std::vector<EngineRule> prefill_rules() {
 
 }  // namespace
 
-std::vector<EngineRule> vllm_context_parallel_rules() {
-  std::vector<EngineRule> rules = decode_rules();
-  const std::vector<EngineRule> prefill = prefill_rules();
-  rules.insert(rules.end(), prefill.begin(), prefill.end());
-  return rules;
-}
+std::vector<EngineRule> vllm_context_parallel_rules() { return joined_rules({decode_rules(), prefill_rules()}); }
 
 }  // namespace shardplan

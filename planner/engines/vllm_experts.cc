@@ -3,56 +3,28 @@
 // All2all backends act only where tokens differ between ranks: dp > 1 (or pcp > 1). With dp = pcp = 1 every rank has
 // all tokens, so EP ends in a plain all-reduce. Redundant experts need EPLB, which needs EP.
 #include "planner/engines/engines.h"
+#include "planner/engines/findings.h"
 
 namespace shardplan {
 namespace {
 
-using Finding = std::optional<std::int64_t>;
-
-Finding when(bool broken, std::int64_t value = 0) { return broken ? Finding(value) : std::nullopt; }
-bool has_experts(const RuleFacts& f) { return f.model.is_moe() && f.config.stage_ranks() > 1; }
+bool has_experts(const RuleFacts& f) { return has_experts_over_ranks(f); }
 
 Finding ep_size(const RuleFacts& f) {
   return when(has_experts(f) && f.config.ep > 1 && f.config.ep != f.config.stage_ranks(), f.config.ep);
 }
 
 Finding sliced_with_ep(const RuleFacts& f) { return when(has_experts(f) && f.config.ep > 1 && f.config.moe_tp > 1); }
-Finding moe_dp(const RuleFacts& f) { return when(has_experts(f) && f.config.moe_dp > 1, f.config.moe_dp); }
+
+bool moves_tokens(const RuleFacts& f) { return f.config.dpa > 1 || (f.config.pcp > 1 && f.config.ep > 1); }
 
 // A token crosses to other ranks' experts by the EP group's collectives; which ones depends on dp.
 Finding all2all_without_dp(const RuleFacts& f) {
-  const bool distinct = f.config.dpa > 1 || f.config.pcp > 1;
-  return when(has_experts(f) && !distinct && f.config.variant.moe_comm != MoeComm::kReplicated);
+  return when(has_experts(f) && !moves_tokens(f) && f.config.variant.moe_comm != MoeComm::kReplicated);
 }
 
 Finding replicated_with_dp(const RuleFacts& f) {
-  const bool distinct = f.config.dpa > 1 || (f.config.pcp > 1 && f.config.ep > 1);
-  return when(has_experts(f) && distinct && f.config.variant.moe_comm == MoeComm::kReplicated);
-}
-
-Finding redundant_needs_ep(const RuleFacts& f) {
-  return when(f.config.variant.redundant_experts > 0 && f.config.ep == 1, f.config.variant.redundant_experts);
-}
-
-Finding redundant_divides(const RuleFacts& f) {
-  const FfnSpec* moe = moe_of(f.model);
-  if (moe == nullptr || f.config.variant.redundant_experts == 0) return std::nullopt;
-  return when((moe->experts + f.config.variant.redundant_experts) % f.config.ep != 0, f.config.ep);
-}
-
-Finding uneven_experts(const RuleFacts& f) {
-  const FfnSpec* moe = moe_of(f.model);
-  return when(moe != nullptr && f.config.variant.redundant_experts == 0 && moe->experts % f.config.ep != 0,
-              f.config.ep);
-}
-
-Finding overlap(const RuleFacts& f) {
-  const Overlap o = f.config.variant.overlap;
-  return when(o == Overlap::kChunk || o == Overlap::kFused);
-}
-
-Finding two_batch(const RuleFacts& f) {
-  return when(f.config.variant.overlap == Overlap::kTwoBatch && f.config.variant.moe_comm != MoeComm::kAllToAll);
+  return when(has_experts(f) && moves_tokens(f) && f.config.variant.moe_comm == MoeComm::kReplicated);
 }
 
 }  // namespace
@@ -69,7 +41,7 @@ std::vector<EngineRule> vllm_expert_rules() {
        Severity::kError,
        "vLLM slices experts only without --enable-expert-parallel: moe_tp {moe_tp} with ep {ep}",
        sliced_with_ep},
-      {"vllm_moe_dp", {}, Severity::kError, "vLLM has no MoE data parallelism: moe_dp {value} must be 1", moe_dp},
+      {"vllm_moe_dp", {}, Severity::kError, "vLLM has no MoE data parallelism: moe_dp {value} must be 1", moe_dp_asked},
       {"vllm_all2all_needs_dp",
        {},
        Severity::kError,
@@ -84,24 +56,28 @@ std::vector<EngineRule> vllm_expert_rules() {
        {},
        Severity::kError,
        "{redundant} redundant experts need --enable-expert-parallel",
-       redundant_needs_ep},
+       redundant_without_ep},
       {"vllm_eplb_divides",
        {},
        Severity::kError,
        "{experts} experts + {redundant} redundant do not divide by ep {value}",
-       redundant_divides},
+       redundant_over_ep},
       // Legal without EPLB; kernels that assume equal shards fail (issue 52435).
       {"vllm_uneven_experts",
        {},
        Severity::kWarning,
        "{experts} experts over ep {value} leave unequal shards, which some MoE kernels refuse",
-       uneven_experts},
+       experts_over_ep},
       {"vllm_overlap",
        {},
        Severity::kError,
        "chunked or fused expert overlap is not in vLLM (it has --enable-dbo)",
-       overlap},
-      {"vllm_dbo_backend", {}, Severity::kError, "dual-batch overlap needs an all2all backend (DeepEP)", two_batch},
+       chunked_or_fused_overlap},
+      {"vllm_dbo_backend",
+       {},
+       Severity::kError,
+       "dual-batch overlap needs an all2all backend (DeepEP)",
+       two_batch_without_all_to_all},
   };
 }
 

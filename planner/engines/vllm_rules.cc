@@ -1,23 +1,9 @@
 // vLLM's own rules on sizes: what holds beyond the algebra. Wording follows vLLM's messages where it has one.
-#include <string_view>
-
 #include "planner/engines/engines.h"
+#include "planner/engines/findings.h"
 
 namespace shardplan {
 namespace {
-
-using Finding = std::optional<std::int64_t>;
-
-Finding when(bool broken, std::int64_t value = 0) { return broken ? Finding(value) : std::nullopt; }
-
-Finding heads(const RuleFacts& f) { return when(attention_of(f.model).q_heads % f.config.tp != 0); }
-
-Finding dense_data_parallel(const RuleFacts& f) { return when(!f.model.is_moe() && f.config.dpa > 1); }
-
-Finding padded_vocab(const RuleFacts& f) {
-  const std::int64_t padded = (f.model.vocab + 63) / 64 * 64;
-  return when(padded % f.config.tp != 0, padded);
-}
 
 Finding dense_width(const RuleFacts& f) {
   return when(f.config.dense_tp > 0 && f.config.dense_tp != f.config.tp, f.config.dense_tp);
@@ -30,26 +16,24 @@ Finding shared_width(const RuleFacts& f) {
 // Every parallel family of the catalog implements SupportsPP; kept as a row for those that will not.
 Finding pipeline(const RuleFacts& f) { return when(f.config.pp > f.model.layer_count()); }
 
-Finding beyond_domain(const RuleFacts& f) { return when(f.config.tp > f.hardware.node.domain, f.hardware.node.domain); }
-
 std::vector<EngineRule> size_rules() {
   return {
       {"vllm_heads",
        {},
        Severity::kError,
        "Total number of attention heads ({q_heads}) must be divisible by tensor parallel size ({tp}).",
-       heads},
+       heads_over_tp},
       // A dense model's dp ranks are reconfigured to 1 each and serve alone.
       {"vllm_dense_dp",
        {},
        Severity::kError,
        "dp {dpa} on a dense model makes {dpa} independent engines in vLLM: use replicas",
-       dense_data_parallel},
+       dense_attention_dp},
       {"vllm_vocab",
        {},
        Severity::kError,
        "the vocabulary {vocab}, padded to {value}, does not divide by tensor parallel size {tp}",
-       padded_vocab},
+       padded_vocab_over_tp},
       {"vllm_dense_tp",
        {},
        Severity::kError,
@@ -65,20 +49,15 @@ std::vector<EngineRule> size_rules() {
        {},
        Severity::kWarning,
        "tensor parallel size {tp} leaves the {value}-GPU domain: every all-reduce crosses the network",
-       beyond_domain},
+       tp_beyond_domain},
   };
 }
 
 }  // namespace
 
 const std::vector<EngineRule>& vllm_rules() {
-  static const std::vector<EngineRule> rules = [] {
-    std::vector<EngineRule> all = size_rules();
-    for (const auto& part : {vllm_context_parallel_rules(), vllm_expert_rules(), vllm_alignment_rules()}) {
-      all.insert(all.end(), part.begin(), part.end());
-    }
-    return all;
-  }();
+  static const std::vector<EngineRule> rules =
+      joined_rules({size_rules(), vllm_context_parallel_rules(), vllm_expert_rules(), vllm_alignment_rules()});
   return rules;
 }
 

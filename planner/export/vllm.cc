@@ -1,212 +1,177 @@
-// vLLM launch script.
+// vLLM's command line.
 //
-// One script serves every replica and every node of it: `./vllm.sh [replica] [node]`. A replica inside a node gets its
-// GPUs by CUDA_VISIBLE_DEVICES and its own port. A replica over several nodes runs the script on each, node 0 first:
-// with dp whose ranks lie inside nodes, by --data-parallel-start-rank; otherwise by --nnodes. All values are written
-// out, since defaults move between versions (gpu-memory-utilization went from 0.90 to 0.92).
+// A replica over several nodes runs the same command on each, node 0 first: where attention groups lie inside nodes by
+// --data-parallel-start-rank, otherwise by --nnodes. The EP size is no flag: -ep makes it dp x pcp x tp. An all2all
+// backend is named where it acts: with dp > 1, or with pcp > 1 and -ep.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
-#include "base/units.h"
 #include "planner/deployment.h"
 #include "planner/export/exporters.h"
-#include "planner/export/shell.h"
+#include "planner/export/placement.h"
 
 namespace shardplan {
 namespace {
 
-constexpr std::int64_t kFirstPort = 8000;
+constexpr const char* kGather = "allgather_reducescatter";
 
 // How vLLM spells a cache format.
 std::string cache_dtype(const NumberFormat& format) {
-  struct Row {
-    std::string_view ours;
-    const char* theirs;
-  };
-  static constexpr Row kRows[] = {{"bf16", "bfloat16"}, {"fp16", "float16"}, {"fp8", "fp8"}, {"nvfp4", "nvfp4"}};
-  for (const Row& row : kRows) {
-    if (row.ours == format.name) return row.theirs;
-  }
-  return "auto";
+  if (format.name == "bf16") return "bfloat16";
+  if (format.name == "fp16") return "float16";
+  return format.name == "fp8" || format.name == "nvfp4" ? std::string(format.name) : "auto";
 }
 
-std::string activation_dtype(const NumberFormat& format) { return format.name == "fp16" ? "float16" : "bfloat16"; }
+// The backend that moves tokens as the plan does. DeepEP's low-latency kernels hold a dispatch of limited size.
+constexpr std::int64_t kMostLowLatencyTokens = 1024;
 
-// The backend that moves tokens as the plan does.
 std::string all2all_backend(const PlanRequest& request, const Plan& plan) {
-  if (plan.config.variant.moe_comm != MoeComm::kAllToAll) return "allgather_reducescatter";
-  const bool one_domain = plan.config.instance_gpus() <= request.hardware.node.domain;
-  if (request.hardware.device.architecture == "blackwell" && one_domain) return "flashinfer_nvlink_two_sided";
-  return "deepep_low_latency";
-}
-
-enum class Spread { kOneNode, kDataParallelNodes, kNodes };
-
-Spread spread_of(const PlanRequest& request, const ParallelConfig& c) {
-  const std::int64_t per_node = request.hardware.node.devices;
-  if (c.instance_gpus() <= per_node) return Spread::kOneNode;
-  const std::int64_t rank = c.pp * c.pcp * c.tp;  // GPUs of one dp rank
-  return c.dpa > 1 && rank <= per_node && per_node % rank == 0 ? Spread::kDataParallelNodes : Spread::kNodes;
-}
-
-std::int64_t nodes_of(const PlanRequest& request, const ParallelConfig& c) {
-  return ceil_div(c.instance_gpus(), request.hardware.node.devices);
-}
-
-void add_sizes(ShellCommand& command, const PlanRequest& request, const Plan& plan) {
   const ParallelConfig& c = plan.config;
-  command.option("--tensor-parallel-size", c.tp)
-      .option("--pipeline-parallel-size", c.pp)
-      .option("--data-parallel-size", c.dpa);
-  if (c.pcp > 1) command.option("--prefill-context-parallel-size", c.pcp);
-  command.option("--decode-context-parallel-size", c.dcp);
+  if (c.variant.moe_comm != MoeComm::kAllToAll) return kGather;
+  const bool one_domain = c.instance_gpus() <= request.hardware.node.domain;
+  if (request.hardware.device.architecture.starts_with("blackwell") && one_domain) return "flashinfer_nvlink_two_sided";
+  return plan.max_batched_tokens <= kMostLowLatencyTokens ? "deepep_low_latency" : "deepep_high_throughput";
+}
+
+bool names_backend(const PlanRequest& request, const ParallelConfig& c) {
+  return request.model.is_moe() && (c.dpa > 1 || (c.ep > 1 && c.pcp > 1));
+}
+
+void add_sizes(Arguments& out, const PlanRequest& request, const Plan& plan) {
+  const ParallelConfig& c = plan.config;
+  out.set("--tensor-parallel-size", c.tp).set("--pipeline-parallel-size", c.pp).set("--data-parallel-size", c.dpa);
+  if (c.pcp > 1) out.set("--prefill-context-parallel-size", c.pcp);
+  out.set("--decode-context-parallel-size", c.dcp);
   if (c.dcp > 1) {
-    command.option("--dcp-comm-backend", std::string(name_of(c.variant.dcp_comm)));
-    command.option("--cp-kv-cache-interleave-size", c.variant.cp_interleave);
-    command.flag(c.variant.q_replicate ? "--dcp-q-replicate" : "--no-dcp-q-replicate");
+    out.set("--dcp-comm-backend", std::string(name_of(c.variant.dcp_comm)));
+    out.set("--cp-kv-cache-interleave-size", c.variant.cp_interleave);
+    out.turn_on(c.variant.q_replicate ? "--dcp-q-replicate" : "--no-dcp-q-replicate");
   }
-  if (request.model.is_moe() && c.ep > 1) command.flag("--enable-expert-parallel");
-  if (request.model.is_moe() && (c.dpa > 1 || (c.ep > 1 && c.pcp > 1)))
-    command.option("--all2all-backend", all2all_backend(request, plan));
+  if (request.model.is_moe() && c.ep > 1) out.turn_on("--enable-expert-parallel");
+  if (names_backend(request, c)) out.set("--all2all-backend", all2all_backend(request, plan));
   if (c.variant.redundant_experts > 0) {
-    command.flag("--enable-eplb")
-        .option("--eplb-config", fmt::format("{{\"num_redundant_experts\": {}}}", c.variant.redundant_experts));
+    out.turn_on("--enable-eplb")
+        .set("--eplb-config", fmt::format("{{\"num_redundant_experts\": {}}}", c.variant.redundant_experts));
   }
-  if (c.variant.overlap == Overlap::kTwoBatch) command.flag("--enable-dbo");
+  if (c.variant.overlap == Overlap::kTwoBatch) out.turn_on("--enable-dbo");
 }
 
-void add_memory(ShellCommand& command, const PlanRequest& request, const Plan& plan) {
+void add_memory(Arguments& out, const PlanRequest& request, const Plan& plan) {
   const EngineMemory memory = memory_of(request, plan.config);
-  command.option("--gpu-memory-utilization", fmt::format("{:.2f}", memory.memory_fraction_ratio));
-  command.option("--max-model-len", context_of(request)).option("--max-num-seqs", plan.max_num_sequences);
-  command.option("--max-num-batched-tokens", plan.max_batched_tokens);
-  command.option("--kv-cache-dtype", cache_dtype(*formats_of(request).kv)).option("--block-size", memory.block_size);
-  command.option("--dtype", activation_dtype(*formats_of(request).activation));
-  command.flag("--enable-chunked-prefill").flag("--enable-prefix-caching");
+  out.set("--gpu-memory-utilization", fmt::format("{:.2f}", memory.memory_fraction_ratio));
+  out.set("--max-model-len", context_of(request)).set("--max-num-seqs", plan.max_num_sequences);
+  out.set("--max-num-batched-tokens", plan.max_batched_tokens);
+  out.set("--kv-cache-dtype", cache_dtype(*formats_of(request).kv)).set("--block-size", memory.block_size);
+  out.set("--dtype", formats_of(request).activation->name == "fp16" ? "float16" : "bfloat16");
+  out.turn_on("--enable-chunked-prefill").turn_on("--enable-prefix-caching");
+  if (quantises_on_load(request.model)) out.set("--quantization", "fp8");
 }
 
-void add_nodes(ShellCommand& command, const PlanRequest& request, const ParallelConfig& c) {
-  const Spread spread = spread_of(request, c);
-  if (spread == Spread::kOneNode) return;
-  if (spread == Spread::kDataParallelNodes) {
+void add_nodes(Arguments& out, const PlanRequest& request, const ParallelConfig& c) {
+  const NodeSpread spread = node_spread_of(request, c);
+  if (spread == NodeSpread::kOneNode) return;
+  if (spread == NodeSpread::kWholeGroups) {
     const std::int64_t local = request.hardware.node.devices / (c.pp * c.pcp * c.tp);
-    command.option("--data-parallel-size-local", local);
-    command.raw_option("--data-parallel-start-rank", fmt::format("$((NODE * {}))", local));
-    command.raw_option("--data-parallel-address", "\"$MASTER_ADDR\"").raw_option("--data-parallel-rpc-port", "29550");
+    out.set("--data-parallel-size-local", local);
+    out.compute("--data-parallel-start-rank", fmt::format("$((NODE * {}))", local));
+    out.compute("--data-parallel-address", "\"$MASTER_ADDR\"").set("--data-parallel-rpc-port", 29550);
     return;
   }
-  command.option("--distributed-executor-backend", std::string("mp"));
-  command.option("--nnodes", nodes_of(request, c)).raw_option("--node-rank", "\"$NODE\"");
-  command.raw_option("--master-addr", "\"$MASTER_ADDR\"").raw_option("--master-port", "29501");
+  out.set("--distributed-executor-backend", "mp");
+  out.set("--nnodes", nodes_of(request, c)).compute("--node-rank", "\"$NODE\"");
+  out.compute("--master-addr", "\"$MASTER_ADDR\"").set("--master-port", 29501);
 }
 
-// vLLM quantises a bf16 checkpoint to per-tensor fp8 as it loads; other formats need a checkpoint that holds them.
-bool quantises_on_load(const ModelSpec& model) { return model.requested_format == "fp8"; }
-
-std::string model_name(const ModelSpec& model) { return model.hf_id.empty() ? model.name : model.hf_id; }
-
-ShellCommand serve_command(const PlanRequest& request, const Plan& plan) {
-  ShellCommand command({"vllm", "serve", model_name(request.model)});
-  command.option("--host", std::string("0.0.0.0")).raw_option("--port", "\"$PORT\"");
-  add_sizes(command, request, plan);
-  add_memory(command, request, plan);
-  if (quantises_on_load(request.model)) command.option("--quantization", std::string("fp8"));
-  add_nodes(command, request, plan.config);
-  return command;
-}
-
-std::string header(const PlanRequest& request, const Plan& plan, const std::string& version) {
+EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::string& version) {
   const ParallelConfig& c = plan.config;
-  std::string text = "#!/usr/bin/env bash\n";
-  text += shell_comment(fmt::format("# {} on {} x {}, vLLM {}: {}", request.model.name, c.gpus(), request.hardware.name,
-                                    version, short_text(c))) +
-          "\n";
-  text += fmt::format("# Predicted: TTFT {}, TPOT {}, {:.0f} output tokens/s at {:.0f} requests at once.\n",
-                      format_seconds(plan.serving.ttft), format_seconds(plan.serving.tpot),
-                      plan.serving.output_tokens_per_second, plan.serving.concurrency);
-  text += "# Usage: ./vllm.sh [replica] [node of the replica]\n";
-  return text;
-}
-
-// Which GPUs and which port a replica has.
-std::string placement(const PlanRequest& request, const ParallelConfig& c) {
-  const std::int64_t per_node = request.hardware.node.devices;
-  const std::int64_t gpus = c.instance_gpus();
-  std::string text =
-      fmt::format("REPLICA=${{1:-0}}   # of {}\nNODE=${{2:-0}}      # of {}\n", c.replicas, nodes_of(request, c));
-  if (gpus <= per_node) {
-    const std::int64_t together = per_node / gpus;
-    text += fmt::format("# {} replica{} to a node of {} GPUs: replica r runs on node r / {}.\n", together,
-                        together == 1 ? "" : "s", per_node, together);
-    text += fmt::format("SLOT=$((REPLICA % {}))\n", together);
-    text += fmt::format("PORT=$(({} + SLOT))\n", kFirstPort);
-    text += fmt::format(
-        "CUDA_VISIBLE_DEVICES=$(seq -s, $((SLOT * {0})) $((SLOT * {0} + {1})))\nexport CUDA_VISIBLE_DEVICES\n", gpus,
-        gpus - 1);
-  } else {
-    text += fmt::format("PORT={}\n: \"${{MASTER_ADDR:?address of node 0 of this replica}}\"\n", kFirstPort);
+  EngineLaunch launch;
+  launch.program = {"vllm", "serve", checkpoint_of(request.model)};
+  launch.command.set("--host", "0.0.0.0").compute("--port", "\"$PORT\"");
+  add_sizes(launch.command, request, plan);
+  add_memory(launch.command, request, plan);
+  add_nodes(launch.command, request, c);
+  const std::string split = own_split(request, plan, "vllm");
+  if (!split.empty()) launch.environment.set("VLLM_PP_LAYER_PARTITION", split);
+  launch.worker_flags = {"--headless"};
+  launch.image = "vllm/vllm-openai:v" + full_version(version);
+  launch.notes = common_notes(request, plan, true);
+  if (names_backend(request, c) && all2all_backend(request, plan).starts_with("deepep")) {
+    const bool low_latency = all2all_backend(request, plan) == "deepep_low_latency";
+    launch.notes.emplace_back(
+        low_latency ? "DeepEP must be installed; its low-latency kernels cap tokens per rank of one dispatch"
+                    : "DeepEP must be installed; its high-throughput kernels take steps of this size, and run without "
+                      "CUDA graphs");
   }
-  return text;
-}
-
-std::string split_text(const std::vector<std::int64_t>& split) {
-  std::string text;
-  for (const std::int64_t layers : split) text += (text.empty() ? "" : ",") + std::to_string(layers);
-  return text;
-}
-
-std::string environment(const PlanRequest& request, const Plan& plan) {
-  const ParallelConfig& c = plan.config;
-  if (c.pp == 1 || plan.layer_split == require_engine("vllm").layer_split(request.model.layer_count(), c.pp)) return "";
-  return "export VLLM_PP_LAYER_PARTITION=" + split_text(plan.layer_split) + "\n";
-}
-
-std::vector<std::string> notes_of_launch(const PlanRequest& request, const Plan& plan) {
-  const ParallelConfig& c = plan.config;
-  std::vector<std::string> notes;
-  if (c.replicas > 1) {
-    notes.push_back(fmt::format(
-        "{} replicas are {} independent servers: start each, and put a router in front that balances requests",
-        c.replicas, c.replicas));
-  }
-  if (nodes_of(request, c) > 1)
-    notes.push_back(fmt::format("each replica runs on {} nodes: start the script on every one with its node number",
-                                nodes_of(request, c)));
-  if (request.model.hf_id.empty()) {
-    notes.push_back(fmt::format("put the checkpoint's name or folder in place of {}", model_name(request.model)));
-  }
-  if (request.targets.tpot || request.targets.ttft || request.targets.e2e) {
-    notes.push_back(fmt::format("the targets are met with up to {:.0f} requests at once per replica: a router, or --max-num-seqs, must hold that",
-                                std::max(1.0, std::floor(plan.serving.running))));
-  }
-  const std::string& weights = request.model.requested_format;
-  if (!weights.empty() && weights != "bf16" && !quantises_on_load(request.model)) {
-    notes.push_back(fmt::format("weights in {} need a checkpoint quantised so: put its name in place of {}", weights,
-                                model_name(request.model)));
-  }
-  if (request.model.is_moe() && all2all_backend(request, plan).rfind("deepep", 0) == 0 && c.dpa > 1) {
-    notes.emplace_back("DeepEP must be installed; its low-latency kernels cap tokens per rank of one dispatch");
-  }
-  return notes;
-}
-
-Launch write(const PlanRequest& request, const Plan& plan, const std::string& version) {
-  const bool several = nodes_of(request, plan.config) > 1;
-  const ShellCommand command = serve_command(request, plan);
-  std::string script = header(request, plan, version);
-  Launch launch{"vllm", version, {}, command.one_line(), {}, notes_of_launch(request, plan)};
-  for (const std::string& note : launch.notes) script += shell_comment("# " + note) + "\n";
-  script += "set -euo pipefail\n\n" + placement(request, plan.config) + environment(request, plan);
-  if (several) script += "HEADLESS=()\nif [ \"$NODE\" -gt 0 ]; then HEADLESS=(--headless); fi\n";
-  script += "\nexec " + command.lines(several ? "\"${HEADLESS[@]}\"" : "") + "\n";
-  launch.files.push_back({"vllm.sh", std::move(script), true});
   return launch;
+}
+
+// The number in {"num_redundant_experts": 16}; 0 without one.
+std::int64_t first_number(const std::string& text) {
+  const std::size_t at = std::min(text.size(), text.find_first_of("0123456789"));
+  std::int64_t number = 0;
+  (void)std::from_chars(text.data() + at, text.data() + text.size(), number);
+  return number;
+}
+
+ParallelConfig read(const Arguments& a, const ModelSpec& model) {
+  ParallelConfig c;
+  c.tp = a.degree("--tensor-parallel-size");
+  c.pp = a.degree("--pipeline-parallel-size");
+  c.dpa = a.degree("--data-parallel-size");
+  c.pcp = a.degree("--prefill-context-parallel-size");
+  c.dcp = a.degree("--decode-context-parallel-size");
+  Variant& v = c.variant;
+  v.dcp_comm = a.text("--dcp-comm-backend", "ag_rs") == "a2a" ? DcpComm::kA2a : DcpComm::kAgRs;
+  v.q_replicate = a.has("--dcp-q-replicate");
+  v.cp_interleave = a.degree("--cp-kv-cache-interleave-size");
+  if (a.has("--enable-dbo")) v.overlap = Overlap::kTwoBatch;
+  if (!model.is_moe()) return c;
+  (a.has("--enable-expert-parallel") ? c.ep : c.moe_tp) = c.stage_ranks();
+  const bool moved = c.dpa > 1 || (c.ep > 1 && c.pcp > 1);
+  const bool gathers = a.text("--all2all-backend", kGather) == kGather;
+  v.moe_comm = !moved ? MoeComm::kReplicated : gathers ? MoeComm::kAllGather : MoeComm::kAllToAll;
+  v.redundant_experts = a.has("--enable-eplb") ? first_number(a.text("--eplb-config")) : 0;
+  return c;
+}
+
+std::vector<std::string> conflicts(const Arguments& a) {
+  std::vector<std::string> out;
+  const std::int64_t tokens = a.count("--max-num-batched-tokens", 0);
+  const std::int64_t seats = a.count("--max-num-seqs", 0);
+  if (tokens < seats)
+    out.push_back(fmt::format("--max-num-batched-tokens {} is below --max-num-seqs {}", tokens, seats));
+  if (!a.has("--enable-chunked-prefill") && tokens < a.count("--max-model-len", 0))
+    out.emplace_back("without chunked prefill --max-num-batched-tokens must reach --max-model-len");
+  const std::int64_t block = a.count("--block-size", 16);
+  const std::int64_t interleave = a.degree("--cp-kv-cache-interleave-size");
+  if (interleave < 1 || block % interleave != 0)
+    out.push_back(fmt::format("--block-size {} is no multiple of --cp-kv-cache-interleave-size {}", block, interleave));
+  const std::int64_t ranks = a.degree("--tensor-parallel-size") * a.degree("--pipeline-parallel-size") *
+                             a.degree("--data-parallel-size") * a.degree("--prefill-context-parallel-size");
+  const std::int64_t nodes = a.degree("--nnodes");
+  if (ranks % nodes != 0) out.push_back(fmt::format("{} ranks do not divide by --nnodes {}", ranks, nodes));
+  if (nodes > 1 && a.text("--distributed-executor-backend") != "mp")
+    out.emplace_back("--nnodes needs --distributed-executor-backend mp");
+  if (a.degree("--data-parallel-size-local") > a.degree("--data-parallel-size"))
+    out.emplace_back("--data-parallel-size-local exceeds --data-parallel-size");
+  if (a.has("--enable-eplb") && !a.has("--enable-expert-parallel"))
+    out.emplace_back("--enable-eplb needs --enable-expert-parallel");
+  const std::string backend = a.text("--all2all-backend");
+  if (a.has("--enable-dbo") && !backend.starts_with("deepep") && backend != "nixl_ep")
+    out.emplace_back("--enable-dbo needs a DeepEP or NIXL all2all backend");
+  return out;
 }
 
 }  // namespace
 
-Exporter vllm_exporter() { return {"vllm", "one bash script around `vllm serve`", write}; }
+Exporter vllm_exporter() {
+  return {"vllm",         "a bash script around `vllm serve`, and a manifest for several nodes",
+          "vllm serve *", write,
+          read,           vllm_flags,
+          conflicts};
+}
 
 }  // namespace shardplan

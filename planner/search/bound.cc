@@ -189,8 +189,8 @@ void RequestBound::for_each_exchange(const ParallelConfig& c, double tokens, std
     visit(CollectiveKind::kReduceScatter, experts, 1, met, token_bytes_);
   } else if (c.ep > 1) {
     const double row = token_bytes_ * copies_sent(c) * static_cast<double>(c.ep) / static_cast<double>(c.ep - 1);
-    visit(CollectiveKind::kAllToAll, c.ep, c.moe_tp, over(tokens, c.stage_ranks()), row);
-    visit(CollectiveKind::kAllToAll, c.ep, c.moe_tp, over(tokens, c.stage_ranks()), row);
+    visit(CollectiveKind::kAllToAll, c.ep, c.ep_stride(), over(tokens, c.stage_ranks()), row);
+    visit(CollectiveKind::kAllToAll, c.ep, c.ep_stride(), over(tokens, c.stage_ranks()), row);
   }
 }
 
@@ -304,7 +304,7 @@ double RequestBound::requests_per_second(const ParallelConfig& c, double sequenc
 
 double RequestBound::most_sequences(const ParallelConfig& c) const {
   const EngineMemory memory = memory_of(request_, c);
-  const double capacity = static_cast<double>(request_.hardware.device.memory.value()) * memory.memory_fraction_ratio;
+  const auto capacity = static_cast<double>(usable_bytes(memory, request_.hardware.device.visible_memory()).value());
   const double pool = capacity - static_cast<double>(weights_per_gpu_bound(request_.model, weights_, c).value());
   double each = 0;
   for (const Core& core : cores_) each += core.held / cache_ways(*core.attention, c);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "planner/deployment.h"
 #include "planner/search/fixed.h"
 #include "planner/search/passes.h"
 #include "planner/search/tiling.h"
@@ -84,7 +85,7 @@ bool nests(std::int64_t a, std::int64_t b) { return a % b == 0 || b % a == 0; }
 
 // FFN strides must form a divisor chain with the attention's {dcp, tp, pcp*tp}.
 bool ffn_nests(const ParallelConfig& c) {
-  for (const std::int64_t stride : {c.moe_tp, c.moe_tp * c.ep}) {
+  for (const std::int64_t stride : {c.ep_stride(), c.moe_tp_stride(), c.moe_tp * c.ep}) {
     if (!nests(stride, c.tp) || !nests(stride, c.tp * c.pcp)) return false;
     if (c.pcp == 1 && !nests(stride, c.dcp)) return false;
   }
@@ -112,7 +113,7 @@ std::vector<ParallelConfig> ffn_degrees(const PlanRequest& request, const Parall
       c.moe_tp = moe_tp;
       c.ep = ep;
       c.moe_dp = config.stage_ranks() / (moe_tp * ep);
-      if (ffn_nests(c) && keeps_moe_dp(request, c) && keeps_hybrid(request, c)) list.push_back(c);
+      if (ffn_nests(engine_of(request).settled(request.model, c)) && keeps_moe_dp(request, c) && keeps_hybrid(request, c)) list.push_back(c);
     }
   }
   return list;
@@ -135,7 +136,7 @@ std::vector<ParallelConfig> enumerate_tables(const PlanRequest& request) {
       split.dcp = dcp;
       for (const ParallelConfig& degrees : ffn_degrees(request, split)) {
         for (const ParallelConfig& table : with_variants(request, degrees)) {
-          if (agrees(request, table)) tables.push_back(table);
+          if (agrees(request, table)) tables.push_back(engine_of(request).settled(request.model, table));
         }
       }
     }

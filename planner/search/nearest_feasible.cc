@@ -52,8 +52,8 @@ std::vector<Depth> light_depths(const PlanRequest& request) {
     if (pps.empty()) continue;
     ParallelConfig config = table;
     config.pp = pps.back();  // deepest: the least weights on a GPU
-    const double capacity =
-        static_cast<double>(request.hardware.device.memory.value()) * memory_of(request, config).memory_fraction_ratio;
+    const auto capacity =
+        static_cast<double>(usable_bytes(memory_of(request, config), request.hardware.device.visible_memory()).value());
     const Bytes weights = weights_per_gpu_bound(request.model, parts, config);
     if (static_cast<double>(weights.value()) < capacity && violations_of(request, config).empty())
       depths.push_back({config, weights});
@@ -74,16 +74,37 @@ std::optional<ParallelConfig> fits_with(const PlanRequest& request, const std::f
   return reach.config;
 }
 
+// Larger budgets that people can have: parts of a node that divide it, then whole nodes.
+std::vector<std::int64_t> larger_budgets(const PlanRequest& request) {
+  const std::int64_t node = request.hardware.node.devices;
+  std::vector<std::int64_t> budgets;
+  for (std::int64_t gpus = request.gpus + 1; gpus < node; ++gpus) {
+    if (node % gpus == 0) budgets.push_back(gpus);
+  }
+  const std::int64_t step = ceil_div(std::max<std::int64_t>(1, request.gpus / 8), node) * node;
+  std::int64_t gpus = request.gpus / node * node + step;
+  while (gpus <= std::max(node, request.gpus * kMostGrowth)) {
+    budgets.push_back(gpus);
+    gpus += gpus < 2 * request.gpus ? step : std::max(step, request.gpus / node * node);
+  }
+  return budgets;
+}
+
+// What a deployment of that size occupies: whole nodes once it spans several.
+std::int64_t occupied_gpus(const PlanRequest& request, std::int64_t gpus) {
+  const std::int64_t node = request.hardware.node.devices;
+  return gpus <= node ? gpus : ceil_div(gpus, node) * node;
+}
+
 void try_more_gpus(const PlanRequest& request, std::vector<Suggestion>& out) {
-  const std::int64_t step = std::max<std::int64_t>(1, request.gpus / 8);
-  for (std::int64_t gpus = request.gpus + step; gpus <= request.gpus * kMostGrowth;
-       gpus += gpus < 2 * request.gpus ? step : request.gpus) {
+  for (const std::int64_t gpus : larger_budgets(request)) {
     const auto fit = fits_with(request, [gpus](PlanRequest& r) { r.gpus = gpus; });
     if (!fit) continue;
-    const std::int64_t more = fit->instance_gpus() - request.gpus;
+    const std::int64_t total = occupied_gpus(request, fit->instance_gpus());
+    const std::int64_t more = total - request.gpus;
     out.push_back({static_cast<double>(more) / static_cast<double>(request.gpus),
-                   fmt::format("{} more GPU{} of this kind ({} in all, {})", more, more == 1 ? "" : "s",
-                               fit->instance_gpus(), short_text(*fit))});
+                   fmt::format("{} more GPU{} of this kind ({} in all, {})", more, more == 1 ? "" : "s", total,
+                               short_text(*fit))});
     return;
   }
 }
@@ -168,6 +189,19 @@ void try_traffic(const PlanRequest& request, std::vector<Suggestion>& out) {
   }
 }
 
+// The engine has no such model: no layout of it would do.
+bool refuses_model(const Engine& engine, const PlanRequest& request) {
+  return !engine.check(request.model, ParallelConfig{}, request.hardware, "").empty();
+}
+
+std::vector<std::string> other_engines(const PlanRequest& request) {
+  std::vector<std::string> texts;
+  for (const Engine& engine : engines()) {
+    if (engine.exports && !refuses_model(engine, request)) texts.push_back(fmt::format("--engine {}", engine.name));
+  }
+  return texts;
+}
+
 std::vector<std::string> sorted_texts(std::vector<Suggestion> list) {
   std::stable_sort(list.begin(), list.end(),
                    [](const Suggestion& a, const Suggestion& b) { return a.change_ratio < b.change_ratio; });
@@ -202,6 +236,7 @@ MemoryReach memory_reach(const PlanRequest& request) {
 std::vector<std::string> nearest_feasible(const PlanRequest& request, std::int64_t fitting,
                                           const RejectionTally& refused) {
   std::vector<Suggestion> list;
+  if (refuses_model(engine_of(request), request)) return other_engines(request);
   const MemoryReach reach = memory_reach(request);
   if (reach.unsupported) return {};
   const bool too_slow = refused.nearest("tpot").rejection != nullptr || refused.nearest("ttft").rejection != nullptr;

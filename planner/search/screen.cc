@@ -54,8 +54,8 @@ class Screen {
   bool is_too_heavy(const ParallelConfig& config) {
     if (!is_on(request(), "memory_bound")) return false;
     const Bytes weights = weights_per_gpu_bound(request().model, context_.weights, config);
-    const double capacity = static_cast<double>(request().hardware.device.memory.value()) *
-                            memory_of(request(), config).memory_fraction_ratio;
+    const auto capacity = static_cast<double>(
+        usable_bytes(memory_of(request(), config), request().hardware.device.visible_memory()).value());
     const double excess = static_cast<double>(weights.value()) / capacity - 1;
     if (excess <= 0) return false;
     out_.refused.add(config, "memory", 1 + excess, [&]() -> Refusal {

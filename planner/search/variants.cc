@@ -118,6 +118,7 @@ ParallelConfig canonical(ParallelConfig c) {
   }
   if (c.stage_ranks() == 1) v.moe_comm = defaults.moe_comm;
   if (gathers_anyway(c) && v.moe_comm == MoeComm::kReplicated) v.moe_comm = MoeComm::kAllGather;
+  v.ep_inner = defaults.ep_inner;  // the engine decides it
   if (v.overlap != Overlap::kChunk) v.overlap_chunks = defaults.overlap_chunks;
   return c;
 }

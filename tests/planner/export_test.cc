@@ -7,6 +7,7 @@
 #include "planner/export/launch.h"
 #include "tests/base/message_of.h"
 #include "tests/catch.h"
+#include "tests/planner/launch_cases.h"
 #include "tests/planner/requests.h"
 
 namespace shardplan {
@@ -23,20 +24,23 @@ Plan plan_of(const PlanRequest& request, const ParallelConfig& config) {
   return plan;
 }
 
-void check_golden(const std::string& name, const Launch& launch) {
+// Every file of a launch against tests/planner/golden/<name>.<ending>, and all of them against the checker.
+void check_golden(const std::string& name, const PlanRequest& request, const Launch& launch) {
   REQUIRE(launch.refused.empty());
-  REQUIRE(launch.files.size() == 1);
-  const std::string path = std::string(SHARDPLAN_PLANNER_GOLDEN) + "/" + name;
-  if (std::getenv("SHARDPLAN_ACCEPT") != nullptr) write_file_atomically(path, launch.files.front().content);
-  CHECK(read_file(path, 1 << 20) == launch.files.front().content);
-  CHECK(std::system(("bash -n " + path).c_str()) == 0);
+  CHECK(faults_of(request, launch) == std::vector<std::string>{});
+  for (const LaunchFile& file : launch.files) {
+    const std::string path = std::string(SHARDPLAN_PLANNER_GOLDEN) + "/" + name + file.name.substr(launch.engine.size());
+    if (std::getenv("SHARDPLAN_ACCEPT") != nullptr) write_file_atomically(path, file.content);
+    CHECK(read_file(path, 1 << 20) == file.content);
+    if (file.executable) CHECK(std::system(("bash -n " + path).c_str()) == 0);
+  }
 }
 
 TEST_CASE("A replica inside a node", "[golden]") {
   const PlanRequest request = request_for({.model = "llama-3.1-70b", .gpus = 8, .engine = "vllm"});
   ParallelConfig config = degrees(2);
   config.replicas = 4;
-  check_golden("llama_tp2_replicas4.sh", export_plan(request, plan_of(request, config)));
+  check_golden("llama_tp2_replicas4", request, export_plan(request, plan_of(request, config)));
 }
 
 TEST_CASE("Pipeline stages over two nodes with a split of one's own", "[golden]") {
@@ -44,7 +48,7 @@ TEST_CASE("Pipeline stages over two nodes with a split of one's own", "[golden]"
       request_for({.model = "llama-3.1-405b", .hardware = "h100-sxm", .gpus = 16, .engine = "vllm"});
   ParallelConfig config = degrees(8, 2);
   config.pp_layers = {64, 62};
-  check_golden("llama_405b_tp8_pp2.sh", export_plan(request, plan_of(request, config)));
+  check_golden("llama_405b_tp8_pp2", request, export_plan(request, plan_of(request, config)));
 }
 
 TEST_CASE("Attention groups with whole experts over two nodes", "[golden]") {
@@ -52,7 +56,7 @@ TEST_CASE("Attention groups with whole experts over two nodes", "[golden]") {
   ParallelConfig config = moe_degrees(2, 8, true);
   config.variant.moe_comm = MoeComm::kAllToAll;
   config.variant.redundant_experts = 16;
-  check_golden("deepseek_dp8_tp2_ep16.sh", export_plan(request, plan_of(request, config)));
+  check_golden("deepseek_dp8_tp2_ep16", request, export_plan(request, plan_of(request, config)));
 }
 
 TEST_CASE("A cache split by positions, in FP8", "[golden]") {
@@ -62,7 +66,36 @@ TEST_CASE("A cache split by positions, in FP8", "[golden]") {
   ParallelConfig config = moe_degrees(8, 1, true);
   config.dcp = 2;
   config.variant.dcp_comm = DcpComm::kA2a;
-  check_golden("qwen3_tp8_dcp2.sh", export_plan(request, plan_of(request, config)));
+  check_golden("qwen3_tp8_dcp2", request, export_plan(request, plan_of(request, config)));
+}
+
+TEST_CASE("Attention groups on two nodes for SGLang", "[golden]") {
+  const PlanRequest request = request_for({.model = "deepseek-v3", .gpus = 16, .engine = "sglang"});
+  ParallelConfig config = moe_degrees(1, 16, true);
+  config.variant.moe_comm = MoeComm::kAllToAll;
+  check_golden("sglang_deepseek_dp16_ep16", request, export_plan(request, plan_of(request, config)));
+}
+
+TEST_CASE("Replicas inside a node for TensorRT-LLM", "[golden]") {
+  const PlanRequest request = request_for({.model = "qwen3-235b-a22b", .hardware = "b200-sxm", .gpus = 8, .engine = "trtllm"});
+  ParallelConfig config = moe_degrees(4, 1, true);
+  config.replicas = 2;
+  check_golden("trtllm_qwen3_tp4_ep4", request, export_plan(request, plan_of(request, config)));
+}
+
+TEST_CASE("Attention DP over two nodes for TensorRT-LLM", "[golden]") {
+  const PlanRequest request = request_for({.model = "deepseek-v3", .gpus = 16, .engine = "trtllm"});
+  ParallelConfig config = moe_degrees(1, 16, true);
+  config.variant.moe_comm = MoeComm::kAllToAll;
+  config.variant.redundant_experts = 32;
+  check_golden("trtllm_deepseek_adp16", request, export_plan(request, plan_of(request, config)));
+}
+
+TEST_CASE("Whole experts on two nodes for RTP-LLM", "[golden]") {
+  const PlanRequest request = request_for({.model = "deepseek-v3", .gpus = 16, .engine = "rtp-llm"});
+  ParallelConfig config = moe_degrees(2, 8, true);
+  config.variant.moe_comm = MoeComm::kAllToAll;
+  check_golden("rtp_llm_deepseek_dp8_tp2", request, export_plan(request, plan_of(request, config)));
 }
 
 TEST_CASE("What vLLM cannot run is refused with the reason") {

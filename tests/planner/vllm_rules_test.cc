@@ -5,45 +5,20 @@
 #include "planner/deployment.h"
 #include "tests/base/message_of.h"
 #include "tests/catch.h"
-#include "tests/planner/requests.h"
+#include "tests/planner/engine_cases.h"
 
 namespace shardplan {
 namespace {
 
-// The rules that `config` breaks in vLLM, neutral ones included.
 std::vector<std::string> broken(const ModelSpec& model, const ParallelConfig& config, const std::string& version = "") {
-  PlanRequest request;
-  request.model = model;
-  request.hardware = load_hardware("h200-sxm");
-  request.engine = &require_engine("vllm");
-  request.engine_version = version;
-  std::vector<std::string> ids;
-  for (const Violation& violation : violations_of(request, config)) ids.push_back(violation.rule);
-  return ids;
+  return broken_rules("vllm", model, config, version);
 }
 
-bool breaks(const ModelSpec& model, const ParallelConfig& config, const std::string& rule,
-            const std::string& version = "") {
-  const auto ids = broken(model, config, version);
-  return std::find(ids.begin(), ids.end(), rule) != ids.end();
+bool breaks(const ModelSpec& model, const ParallelConfig& config, const std::string& rule, const std::string& version = "") {
+  return breaks_rule("vllm", model, config, rule, version);
 }
 
-// A GQA model with the given heads and else nothing that divides badly.
-ModelSpec with_heads(std::int64_t q, std::int64_t kv) {
-  ModelSpec model = load_model("llama-3.1-8b");
-  for (LayerKind& kind : model.kinds) {
-    kind.attention.q_heads = q;
-    kind.attention.kv_heads = kv;
-    kind.ffn.intermediate = 128 * q * 16;
-  }
-  return model;
-}
-
-ModelSpec in_fp8_blocks(const char* name) {
-  ModelSpec model = load_model(name);
-  override_weight_format(model, *find_format("fp8_block"));
-  return model;
-}
+ModelSpec in_fp8_blocks(const char* name) { return with_weights(name, "fp8_block"); }
 
 TEST_CASE("Heads that do not divide are told in vLLM's words") {
   PlanRequest request = request_for({.engine = "vllm"});

@@ -1,5 +1,6 @@
 #include "tools/commands/estimate.h"
 
+#include "planner/deployment.h"
 #include "planner/plan.h"
 #include "tools/cli/output.h"
 #include "tools/documents/estimate_document.h"
@@ -18,7 +19,8 @@ constexpr const char* kHelp =
 
 EstimateAnswer answer_of(const RequestFlags& flags) {
   EstimateAnswer answer{.request = make_request(flags), .config = {}, .steps = make_bare_steps(flags), .result = {}};
-  answer.config = complete_config(flags.parallel, answer.request.model, flags.machine.gpus.value_or(0));
+  answer.config = engine_of(answer.request).settled(
+      answer.request.model, complete_config(flags.parallel, answer.request.model, flags.machine.gpus.value_or(0)));
   answer.request.gpus = answer.config.gpus();
   answer.result = ask_estimate(answer.request, answer.config, answer.steps);
   return answer;

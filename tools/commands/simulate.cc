@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "planner/capacity.h"
+#include "planner/deployment.h"
 #include "planner/simulate.h"
 #include "sim/metrics/series_file.h"
 #include "tools/cli/flag_builders.h"
@@ -101,7 +102,8 @@ SimulateAnswer answer_of(RequestFlags& flags, const SimulateFiles& files) {
   answer.traffic = make_traffic(flags);
   const PlanRequest question = question_of(flags);
   const std::optional<PoolConfigs> pools = make_pools(flags, question.model);
-  const ParallelConfig config = pools ? pools->prefill : complete_config(flags.parallel, question.model, flags.machine.gpus.value_or(0));
+  const ParallelConfig asked = pools ? pools->prefill : complete_config(flags.parallel, question.model, flags.machine.gpus.value_or(0));
+  const ParallelConfig config = engine_of(question).settled(question.model, asked);
   const SimulationSettings settings = make_simulation_settings(flags, config);
   answer.estimate = estimate_of(question, config);
   if (pools) {

@@ -20,7 +20,7 @@ Document one_plan(const Plan& plan, std::size_t rank, const PlanRequest& request
           {"layout", short_text(plan.config)},
           {"parallel", parallel_document(plan.config)},
           {"gpus", plan.config.gpus()},
-          {"device_order", plan.order == DeviceOrder::kStageMajor ? "stage_major" : "stage_minor"},
+          {"device_order", name_of(plan.order)},
           {"layer_split", plan.layer_split},
           {"max_batched_tokens", plan.max_batched_tokens},
           {"max_num_seqs", plan.max_num_sequences},

@@ -37,8 +37,7 @@ void judge_batch(const BatchShape& decode, Ledger& ledger) {
 // What may be used, where nothing could be built that uses it.
 void set_capacity(const PlanRequest& request, const ParallelConfig& config, Ledger& ledger) {
   ledger.device_bytes = request.hardware.device.visible_memory();
-  const double fraction = memory_of(request, config).memory_fraction_ratio;
-  ledger.capacity_bytes = Bytes(static_cast<std::int64_t>(std::floor(static_cast<double>(ledger.device_bytes.value()) * fraction)));
+  ledger.capacity_bytes = usable_bytes(memory_of(request, config), ledger.device_bytes);
 }
 
 }  // namespace

@@ -89,6 +89,7 @@ void set_engine(PlanRequest& request, const EngineFlags& flags) {
   refuse(!flags.engine_version.empty() && flags.engine.empty(), "--engine-version", "is the version of no engine", "--engine beside it");
   if (!flags.engine.empty()) request.engine = &require_engine(flags.engine);
   request.engine_version = flags.engine_version;
+  if (request.engine != nullptr) (void)version_note(*request.engine, flags.engine_version);  // refuses what is no version
   request.max_model_len = flags.max_model_len.value_or(0);
   request.memory_fraction_ratio = flags.memory_fraction.value_or(0);
   request.block_size = flags.block_size.value_or(0);

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# deepseek-v3 on 16 x h200-sxm, vLLM 0.30: dpa8 tp2 ep16 a2a redundant16
+# deepseek-v3 on 16 x h200-sxm, vllm 0.30: dpa8 tp2 ep16/a2a redundant16
 # Predicted: TTFT 250 ms, TPOT 20.00 ms, 1234 output tokens/s at 64 requests at once.
-# Usage: ./vllm.sh [replica] [node of the replica]
+# Usage: MASTER_ADDR=<address of node 0> ./vllm.sh [replica] [node of the replica], on every node of it
+# DeepEP must be installed; its high-throughput kernels take steps of this size, and run without CUDA graphs
 # each replica runs on 2 nodes: start the script on every one with its node number
-# DeepEP must be installed; its low-latency kernels cap tokens per rank of one dispatch
 set -euo pipefail
 
 REPLICA=${1:-0}   # of 1
 NODE=${2:-0}      # of 2
 PORT=8000
 : "${MASTER_ADDR:?address of node 0 of this replica}"
-HEADLESS=()
-if [ "$NODE" -gt 0 ]; then HEADLESS=(--headless); fi
+WORKER=()
+if [ "$NODE" -gt 0 ]; then WORKER=(--headless); fi
 
 exec vllm serve deepseek-ai/DeepSeek-V3 \
   --host 0.0.0.0 \
@@ -21,7 +21,7 @@ exec vllm serve deepseek-ai/DeepSeek-V3 \
   --data-parallel-size 8 \
   --decode-context-parallel-size 1 \
   --enable-expert-parallel \
-  --all2all-backend deepep_low_latency \
+  --all2all-backend deepep_high_throughput \
   --enable-eplb \
   --eplb-config '{"num_redundant_experts": 16}' \
   --gpu-memory-utilization 0.92 \
@@ -37,4 +37,4 @@ exec vllm serve deepseek-ai/DeepSeek-V3 \
   --data-parallel-start-rank $((NODE * 4)) \
   --data-parallel-address "$MASTER_ADDR" \
   --data-parallel-rpc-port 29550 \
-  "${HEADLESS[@]}"
+  "${WORKER[@]}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# llama-3.1-405b on 16 x h100-sxm, vLLM 0.30: pp2 tp8
+# llama-3.1-405b on 16 x h100-sxm, vllm 0.30: pp2 tp8
 # Predicted: TTFT 250 ms, TPOT 20.00 ms, 1234 output tokens/s at 64 requests at once.
-# Usage: ./vllm.sh [replica] [node of the replica]
+# Usage: MASTER_ADDR=<address of node 0> ./vllm.sh [replica] [node of the replica], on every node of it
 # each replica runs on 2 nodes: start the script on every one with its node number
 set -euo pipefail
 
@@ -10,8 +10,8 @@ NODE=${2:-0}      # of 2
 PORT=8000
 : "${MASTER_ADDR:?address of node 0 of this replica}"
 export VLLM_PP_LAYER_PARTITION=64,62
-HEADLESS=()
-if [ "$NODE" -gt 0 ]; then HEADLESS=(--headless); fi
+WORKER=()
+if [ "$NODE" -gt 0 ]; then WORKER=(--headless); fi
 
 exec vllm serve meta-llama/Llama-3.1-405B \
   --host 0.0.0.0 \
@@ -34,4 +34,4 @@ exec vllm serve meta-llama/Llama-3.1-405B \
   --node-rank "$NODE" \
   --master-addr "$MASTER_ADDR" \
   --master-port 29501 \
-  "${HEADLESS[@]}"
+  "${WORKER[@]}"

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# llama-3.1-70b on 8 x h200-sxm, vLLM 0.30: replicas4 tp2
+# llama-3.1-70b on 8 x h200-sxm, vllm 0.30: replicas4 tp2
 # Predicted: TTFT 250 ms, TPOT 20.00 ms, 1234 output tokens/s at 64 requests at once.
-# Usage: ./vllm.sh [replica] [node of the replica]
+# Usage: ./vllm.sh [replica]
 # 4 replicas are 4 independent servers: start each, and put a router in front that balances requests
 set -euo pipefail
 
 REPLICA=${1:-0}   # of 4
-NODE=${2:-0}      # of 1
+NODE=0
 # 4 replicas to a node of 8 GPUs: replica r runs on node r / 4.
 SLOT=$((REPLICA % 4))
-PORT=$((8000 + SLOT))
+PORT=$((8000 + 100 * SLOT))
 CUDA_VISIBLE_DEVICES=$(seq -s, $((SLOT * 2)) $((SLOT * 2 + 1)))
 export CUDA_VISIBLE_DEVICES
 

@@ -1,16 +1,12 @@
 #!/usr/bin/env bash
-# qwen3-235b-a22b on 8 x h200-sxm, vLLM 0.19: tp8 dcp2 ep8 a2a repl
+# qwen3-235b-a22b on 8 x h200-sxm, vllm 0.19: tp8 dcp2/a2a ep8/repl
 # Predicted: TTFT 250 ms, TPOT 20.00 ms, 1234 output tokens/s at 64 requests at once.
-# Usage: ./vllm.sh [replica] [node of the replica]
+# Usage: ./vllm.sh [replica]
 set -euo pipefail
 
 REPLICA=${1:-0}   # of 1
-NODE=${2:-0}      # of 1
-# 1 replica to a node of 8 GPUs: replica r runs on node r / 1.
-SLOT=$((REPLICA % 1))
-PORT=$((8000 + SLOT))
-CUDA_VISIBLE_DEVICES=$(seq -s, $((SLOT * 8)) $((SLOT * 8 + 7)))
-export CUDA_VISIBLE_DEVICES
+NODE=0
+PORT=8000
 
 exec vllm serve Qwen/Qwen3-235B-A22B \
   --host 0.0.0.0 \
