@@ -111,7 +111,9 @@ ModelSpec small_sparse() {
   dsa.index = {.heads = 3, .head_dim = 6, .top_k = 4, .block = 1, .weighted = true};
   AttentionSpec blocks = grouped();
   blocks.index = {.heads = 2, .head_dim = 6, .top_k = 4, .block = 2, .weighted = false};
-  return model_of("sparse", {layer("dsa", dsa, dense()), layer("blocks", blocks, dense())});
+  AttentionSpec follows = dsa;
+  follows.index.shared = true;
+  return model_of("sparse", {layer("dsa", dsa, dense()), layer("dsa_shared", follows, dense()), layer("blocks", blocks, dense())});
 }
 
 ModelSpec small_compressed() {

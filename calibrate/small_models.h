@@ -19,7 +19,7 @@ namespace shardplan {
 [[nodiscard]] ModelSpec small_blocks();       // Mamba2 alone, latent ungated experts alone, attention alone, nothing
 [[nodiscard]] ModelSpec small_delta();        // a gated delta net, then GQA
 [[nodiscard]] ModelSpec small_key_delta();    // KDA with a full and a narrow gate, then gated MLA without positions
-[[nodiscard]] ModelSpec small_sparse();       // MLA with an indexer (DSA), GQA over chosen blocks (MiniMax-M3)
+[[nodiscard]] ModelSpec small_sparse();       // MLA with an indexer (DSA), MLA over the same choice (GLM-5.2), GQA over chosen blocks (MiniMax-M3)
 [[nodiscard]] ModelSpec small_compressed();   // DeepSeek-V4: a window, chosen entries of 4 tokens, all entries of 3; two residual streams
 [[nodiscard]] ModelSpec small_biased();       // biases everywhere, Q/K norms by head and over all heads, a gate on the shared expert
 

@@ -89,7 +89,9 @@ void check_size(const ModelSpec& model, const std::string& where) {
 
 void note_unread(const JsonObject& config, const Json& json, ModelSpec& model) {
   const std::vector<std::string> keys = suspicious_unread_keys(config, json);
-  if (!keys.empty()) model.notes.push_back(fmt::format("fields not understood: {}", fmt::join(keys, ", ")));
+  if (keys.empty()) return;
+  model.notes.push_back(fmt::format("fields not understood, every size is taken as if they were not there: {}",
+                                    fmt::join(keys, ", ")));
 }
 
 // Python writes infinite limits as Infinity, which is no JSON: null in their place, blanks for the rest.

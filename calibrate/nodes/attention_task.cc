@@ -1,18 +1,12 @@
 #include "calibrate/nodes/attention_task.h"
 
-#include "base/errors.h"
 #include "calibrate/nodes/operand.h"
 
 namespace shardplan {
-namespace {
-
-}  // namespace
-
 AttentionTask attention_task(const RankState& state, const Node& node) {
   const Tensor& q = state.graph().tensor_of(node.inputs[0]);
   const Tensor& k = state.graph().tensor_of(node.inputs[1]);
   const AttentionOp& op = state.graph().op_of(node).attention;
-  if (op.top_k > 0 && !op.selects) throw InternalError("attention over a selection that another layer made cannot run alone");
   const LocalArray* selection = op.selects ? &state.value(node.inputs[node.inputs.size() - 1]) : nullptr;
   return {op, q.extent(Dim::kHeads), k.has(Dim::kKvHeads) ? k.extent(Dim::kKvHeads) : 0, selection};
 }

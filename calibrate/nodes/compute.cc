@@ -1,6 +1,7 @@
 // Logical operations on this rank's shards: each fetches its operands and calls its kernel.
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "base/errors.h"
 #include "calibrate/kernels/chooser.h"
@@ -139,11 +140,40 @@ void compute_prefix(RankState& state, const Node& node) {
   state.set(node.outputs[0], std::move(out));
 }
 
+// Selections outlive their layer: later ones may take them over.
+CacheName selection_name() { return {-1, "selection"}; }
+
+// What an earlier layer chose for the tokens of q, in their order. A layer that runs alone takes the latest positions.
+LocalArray earlier_selection(RankState& state, const LocalArray& q, std::int64_t top_k) {
+  std::vector<std::int64_t> columns(static_cast<std::size_t>(top_k));
+  std::iota(columns.begin(), columns.end(), 0);
+  LocalArray selection(LocalDims{q.dims.front(), {Dim::kSelected, columns}});
+  const auto& tokens = q.dims.front().ids;
+  const bool made = std::all_of(tokens.begin(), tokens.end(), [&](std::int64_t id) { return state.context.cache.has(selection_name(), id); });
+  if (made || !state.invent_prefix) {
+    state.context.cache.get(selection_name(), selection);
+    return selection;
+  }
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    for (std::int64_t i = 0; i < top_k; ++i) {
+      const std::int64_t position = position_of(tokens[t]) - i;
+      selection.values[static_cast<std::int64_t>(t) * top_k + i] = static_cast<float>(std::max<std::int64_t>(-1, position));
+    }
+  }
+  return selection;
+}
+
 void compute_attention(RankState& state, const Node& node) {
   LocalArray out = state.shaped(node.outputs[0]);
-  const auto attention = state.context.kernels.attention(attention_task(state, node), operand(state, node.inputs[0]), out);
-  add_sinks(state, node, out, *attention);
   const AttentionOp& op = state.graph().op_of(node).attention;
+  AttentionTask task = attention_task(state, node);
+  LocalArray earlier;
+  if (op.top_k > 0 && !op.selects) {
+    earlier = earlier_selection(state, operand(state, node.inputs[0]), op.top_k);
+    task.selection = &earlier;
+  }
+  const auto attention = state.context.kernels.attention(task, operand(state, node.inputs[0]), out);
+  add_sinks(state, node, out, *attention);
   const std::size_t all = node.inputs.size() - (op.selects ? 1 : 0);
   const std::size_t keys = op.entry_tokens > 0 ? 1 + (all - 1) / 2 : all;   // entries follow, as many
   for (std::size_t i = 1; i < keys; i += op.shared_kv ? 1 : 2) {
@@ -161,6 +191,7 @@ void compute_index(RankState& state, const Node& node) {
   for (std::size_t i = op.weighted ? 2 : 1; i < node.inputs.size(); ++i) inputs.keys.push_back(&operand(state, node.inputs[i]));
   LocalArray out = state.shaped(node.outputs[0]);
   choose_positions(inputs, op, out);
+  state.context.cache.put(selection_name(), out);
   state.set(node.outputs[0], std::move(out));
 }
 

@@ -79,6 +79,10 @@ std::vector<std::int64_t> visible_positions(const PlainIndexer& of, std::int64_t
     }
     return positions;
   }
+  if (index.shared) {   // alone: the latest
+    for (std::int64_t j = std::max<std::int64_t>(0, position + 1 - index.top_k); j <= position; ++j) positions.push_back(j);
+    return positions;
+  }
   std::vector<Vector> q;
   for (std::int64_t h = 0; h < index.heads; ++h) {
     const PlainWeight w = of.layer.weight("w_index_q", Part::kAttention, static_cast<std::int64_t>(q_in.size()));

@@ -40,7 +40,7 @@ void add_rows(PlainRows& to, const PlainRows& rows) {
 
 // Norms inside the mixer, which come right after that of its input.
 std::int64_t norms_of(const AttentionSpec& attention) {
-  const std::int64_t index = attention.index.heads > 0 ? 1 : 0;
+  const std::int64_t index = attention.index.heads > 0 && !attention.index.shared ? 1 : 0;
   if (attention.kind == AttentionKind::kLatent) return index + (attention.q_latent > 0 ? 2 : 1);
   if (attention.kind == AttentionKind::kRecurrent) return 1;
   if (attention.kind == AttentionKind::kCompressed) return 2 + (attention.compressed.ratio > 0 ? 1 : 0) + index;

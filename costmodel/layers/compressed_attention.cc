@@ -16,6 +16,7 @@ namespace {
 
 // What a compressor is called.
 struct CompressorNames {
+  const char* product;
   const char* op;
   const char* kv_weight;
   const char* gate_weight;
@@ -26,11 +27,18 @@ struct CompressorNames {
   const char* rotated;
 };
 
-constexpr CompressorNames kKeyNames{"compress",       "w_compress_kv", "w_compress_gate", "w_compress_position",
-                                    "state_compress", "entries_raw",   "entries_normed",  "entries"};
-constexpr CompressorNames kIndexNames{
-    "index_compress",       "w_index_compress_kv", "w_index_compress_gate", "w_index_compress_position",
-    "state_index_compress", "index_entries_raw",   "index_entries_normed",  "index_k"};
+constexpr CompressorNames kKeyNames{
+    "compress_in",    "compress",    "w_compress_kv",  "w_compress_gate", "w_compress_position",
+    "state_compress", "entries_raw", "entries_normed", "entries"};
+constexpr CompressorNames kIndexNames{"index_compress_in",
+                                      "index_compress",
+                                      "w_index_compress_kv",
+                                      "w_index_compress_gate",
+                                      "w_index_compress_position",
+                                      "state_index_compress",
+                                      "index_entries_raw",
+                                      "index_entries_normed",
+                                      "index_k"};
 
 // One entry of `width` columns for every `ratio` tokens, held in the row of the last of them.
 TensorId build_compressor(LayerBuilder& build, TensorId x, const CompressorNames& names, std::int64_t width,
@@ -39,7 +47,7 @@ TensorId build_compressor(LayerBuilder& build, TensorId x, const CompressorNames
   const DimExtent hidden{Dim::kHidden, build.model().hidden};
   const DimExtent columns{Dim::kHeadDim, shape.columns()};
   const NumberFormat* format = kind.formats.other;
-  const IdList made = build.matmul(names.op, x,
+  const IdList made = build.matmul(names.product, x,
                                    {build.weight(names.kv_weight, Part::kAttention, {columns}, {hidden}, format),
                                     build.weight(names.gate_weight, Part::kAttention, {columns}, {hidden}, format)},
                                    {"compress_kv", "compress_gate"}, Part::kAttention);

@@ -43,8 +43,9 @@ SimTime ArrivalClock::arrival(std::int64_t ticks, const LineReader& reader) {
   if (since > kMaxSimTime.value() / kPicosecondsPerTick) {
     throw InputError(reader.where(), "arrives later than can be simulated", "a trace of at most 46 days");
   }
+  const bool back = since < 0 || SimTime(since * kPicosecondsPerTick) < last_;
+  if (back) throw InputError(reader.where(), "arrives before the row above it", "rows in the order of arrival");
   const SimTime time(since * kPicosecondsPerTick);
-  if (time < last_) throw InputError(reader.where(), "arrives before the row above it", "rows in the order of arrival");
   last_ = time;
   return time;
 }

@@ -264,7 +264,8 @@ TEST_CASE("An infinite limit, as Python writes it, does not spoil a config") {
 TEST_CASE("An unknown field is noted when it could change a size, and only then") {
   CHECK(read_small(small_llama(R"(, "initializer_range": 0.02, "pretraining_tp": 1, "head_size": 0)")).notes.empty());
   CHECK(read_small(small_llama(R"(, "index_head_dim": 128)")).notes ==
-        std::vector<std::string>{"fields not understood: \"index_head_dim\""});
+        std::vector<std::string>{
+            "fields not understood, every size is taken as if they were not there: \"index_head_dim\""});
 }
 
 }  // namespace

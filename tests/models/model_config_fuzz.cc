@@ -16,6 +16,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)shardplan::count_active_parameters(model);
     (void)shardplan::weight_bytes(model);
     (void)shardplan::cache_bytes_per_token(model, *model.kv_format);
+    (void)shardplan::state_bytes_per_request(model);
+    (void)shardplan::flops_per_token(model, 8192);
+    (void)shardplan::count_mtp_parameters(model);
+    (void)shardplan::mtp_weight_bytes(model);
+    (void)shardplan::mtp_cache_bytes_per_token(model, *model.kv_format);
     shardplan::override_weight_format(model, shardplan::require_format("nvfp4", "fuzz"));
     (void)shardplan::weight_bytes(model);
   } catch (const shardplan::InputError&) {  // the expected refusal

@@ -55,7 +55,7 @@ def printed(program, line):
             text += without_provenance(result.stdout) + result.stderr
             if result.returncode != 0:
                 text += f"exit status {result.returncode}\n"
-        return text.replace(scratch, "{tmp}")
+        return text.replace(scratch, "{tmp}").replace(os.path.join(HERE, "inputs"), "{inputs}")
 
 
 def check_scenario(program, name, line, accept):
