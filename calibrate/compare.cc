@@ -139,6 +139,7 @@ class Comparer {
 void Comparison::absorb(const Comparison& other) {
   values += other.values;
   partials += other.partials;
+  worst_share_ratio = std::max(worst_share_ratio, other.worst_share_ratio);
   if (other.worst_error_ratio <= worst_error_ratio) return;
   worst_error_ratio = other.worst_error_ratio;
   worst_tensor = other.worst_tensor;

@@ -15,6 +15,7 @@ struct Comparison {
   double worst_error_ratio = 0;
   std::string worst_tensor;
   int worst_rank = -1;
+  double worst_share_ratio = 0;   // largest error of a graph over what is allowed there; above 1: it does not hold
   std::int64_t values = 0;     // (value, rank) pairs compared directly
   std::int64_t partials = 0;   // (value, group) pairs compared after summing or merging
 

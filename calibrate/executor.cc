@@ -77,6 +77,12 @@ Executor::Prepared Executor::prepare(const Program& program, const RaggedBatch& 
   return prepared;
 }
 
+RankContext Executor::context_of(int rank) {
+  const auto at = static_cast<std::size_t>(rank);
+  return {.source = source_, .kernels = *options_.kernels, .cache = caches_[at], .weights = weights_[at], .storage = options_.storage,
+          .record = options_.record.get(), .follow = options_.follow.get(), .tokens = options_.tokens.get(), .tamper = options_.communicator.tamper};
+}
+
 RunResult Executor::run(const Program& program, const RaggedBatch& batch) {
   const Prepared prepared = prepare(program, batch);
   RunResult result;
@@ -87,8 +93,7 @@ RunResult Executor::run(const Program& program, const RaggedBatch& batch) {
   }
   Communicator communicator(stages_ * ranks_, options_.communicator);
   result.traffic = communicator.run([&](Endpoint& endpoint) {
-    const auto at = static_cast<std::size_t>(endpoint.rank());
-    const RankContext context{source_, *options_.kernels, caches_[at], weights_[at], options_.storage, options_.record.get(), options_.follow.get()};
+    const RankContext context = context_of(endpoint.rank());
     RankRunner runner(endpoint, context, {.ranks = ranks_, .invent_prefix = options_.invent_prefix});
     prepared.walk(runner, endpoint.rank() / ranks_, [&](std::size_t plan, std::vector<LocalArray> values) {
       result.graphs[plan].values[static_cast<std::size_t>(endpoint.rank() % ranks_)] = std::move(values);
@@ -106,9 +111,9 @@ TimedRun Executor::run_timed(const Program& program, const RaggedBatch& batch, i
   communicator.run([&](Endpoint& endpoint) {
     const auto at = static_cast<std::size_t>(endpoint.rank());
     const int stage = endpoint.rank() / ranks_;
-    const RankContext context{source_, *options_.kernels, caches_[at], weights_[at], options_.storage, options_.record.get(), options_.follow.get()};
+    const RankContext context = context_of(endpoint.rank());
     for (int i = 0; i < repeats; ++i) {
-      RankRunner runner(endpoint, context, {.ranks = ranks_, .invent_prefix = options_.invent_prefix, .drop_dead = true});
+      RankRunner runner(endpoint, context, {.ranks = ranks_, .invent_prefix = options_.invent_prefix && i == 0, .drop_dead = true});
       endpoint.barrier();
       const auto start = Clock::now();
       prepared.walk(runner, stage, [](std::size_t, const std::vector<LocalArray>&) {});

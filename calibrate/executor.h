@@ -10,15 +10,18 @@
 #include <vector>
 
 #include "calibrate/cache_store.h"
-#include "calibrate/choices.h"
+#include "calibrate/choice_log.h"
 #include "calibrate/communicator.h"
 #include "calibrate/kernels/kernels.h"
 #include "calibrate/local_array.h"
 #include "calibrate/tensor_source.h"
+#include "calibrate/token_book.h"
 #include "calibrate/weight_store.h"
 #include "costmodel/step_graph.h"
 
 namespace shardplan {
+
+struct RankContext;
 
 // One graph of a stage; `layer` names its weights and caches.
 struct StageGraph {
@@ -63,8 +66,9 @@ struct ExecutorOptions {
   bool invent_prefix = false;   // cached rows that no step has written are random instead of an error
   Storage storage = Storage::kFp32;
   const Kernels* kernels = nullptr;   // nullptr: the host's
-  std::shared_ptr<Choices> record;         // takes the choices of every run
-  std::shared_ptr<const Choices> follow;   // choices that every run follows
+  std::shared_ptr<ChoiceLog> record;         // takes the choices of every run
+  std::shared_ptr<const ChoiceLog> follow;   // choices that every run follows
+  std::shared_ptr<const TokenBook> tokens; // what decode steps embed
   CommunicatorOptions communicator;
 };
 
@@ -80,6 +84,7 @@ class Executor {
  private:
   struct Prepared;
   [[nodiscard]] Prepared prepare(const Program& program, const RaggedBatch& batch) const;
+  [[nodiscard]] RankContext context_of(int rank);
 
   int stages_;
   int ranks_;

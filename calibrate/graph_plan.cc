@@ -28,8 +28,26 @@ Transfer transfer_of(const GraphPlan& plan, const Node& node, DigitSet reduced, 
   return plan_transfer(request);
 }
 
+AppendPlan plan_append(const GraphPlan& plan, const Node& node, int rank) {
+  AppendPlan result;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const LocalDims& all = plan.layouts.at(node.outputs[i], rank);
+    const auto& rows = all.front().ids;
+    LocalDims& kept = result.kept.emplace_back(all);
+    LocalDims& old = result.old.emplace_back(all);
+    kept.front().ids.clear();
+    old.front().ids.clear();
+    const auto is_new = index_map(rows, plan.layouts.at(node.inputs[i], rank).front().ids);
+    for (std::size_t row = 0; row < is_new.size(); ++row) (is_new[row] >= 0 ? kept : old).front().ids.push_back(rows[row]);
+  }
+  return result;
+}
+
 NodePlan plan_node(const GraphPlan& plan, const Node& node) {
   NodePlan result;
+  if (node.kind == NodeKind::kCompute && plan.graph.op_of(node).kind == OpKind::kAppend) {
+    for (int rank = 0; rank < plan.graph.mesh.ranks(); ++rank) result.appends.push_back(plan_append(plan, node, rank));
+  }
   const bool shards = node.kind == NodeKind::kAllGather || node.kind == NodeKind::kReduceScatter ||
                       node.kind == NodeKind::kAllToAll || node.kind == NodeKind::kLseExchange;
   if (!shards && node.kind != NodeKind::kLseGather) return result;

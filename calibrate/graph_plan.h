@@ -9,9 +9,16 @@
 
 namespace shardplan {
 
+// Rows of a cache that a step writes on one rank, and those that were there.
+struct AppendPlan {
+  std::vector<LocalDims> kept;   // by cache of the node
+  std::vector<LocalDims> old;
+};
+
 struct NodePlan {
   Transfer values;   // of the shard collectives and exchanges
   Transfer lse;      // of the log-sum-exp beside them, if any
+  std::vector<AppendPlan> appends;   // [rank]: of a cache's node
 };
 
 struct GraphPlan {

@@ -3,99 +3,121 @@
 #include "base/errors.h"
 #include "costmodel/lower.h"
 #include "costmodel/lowering/registry.h"
+#include "costmodel/stages.h"
 
 namespace shardplan {
 namespace {
 
-ExecutorOptions executor_options(const ProofOptions& options, Tamper* tamper) {
-  ExecutorOptions result{.seed = options.seed, .invent_prefix = options.invent_prefix};
-  result.communicator.tamper = tamper;
+ExecutorOptions sharded_options(const ProofOptions& options, std::shared_ptr<const ChoiceLog> follow, std::shared_ptr<const TokenBook> tokens) {
+  ExecutorOptions result{.seed = options.seed, .invent_prefix = options.invent_prefix, .storage = options.storage, .kernels = options.kernels};
+  result.follow = std::move(follow);
+  result.tokens = std::move(tokens);
+  result.communicator = {.timeout = options.timeout, .tamper = options.tamper, .transport = options.transport};
+  return result;
+}
+
+ExecutorOptions whole_options(const ProofOptions& options, std::shared_ptr<ChoiceLog> record, std::shared_ptr<const TokenBook> tokens) {
+  ExecutorOptions result{.seed = options.seed, .invent_prefix = options.invent_prefix, .storage = options.storage};
+  result.record = std::move(record);
+  result.tokens = std::move(tokens);
   return result;
 }
 
 // Layers of each stage: as given, or even with the extra ones first.
-std::vector<std::int64_t> stage_layers(const ModelSpec& model, const ParallelConfig& config) {
-  if (!config.pp_layers.empty()) return config.pp_layers;
-  std::vector<std::int64_t> layers;
-  for (std::int64_t stage = 0; stage < config.pp; ++stage) {
-    layers.push_back(model.layer_count() / config.pp + (stage < model.layer_count() % config.pp ? 1 : 0));
-  }
-  return layers;
+std::vector<std::int64_t> layer_split(const ModelSpec& model, const ParallelConfig& config) {
+  return config.pp_layers.empty() ? even_layer_split(model.layer_count(), config.pp) : config.pp_layers;
 }
 
-// Graph by graph.
-ProofResult hold_together(const RunResult& run, const RunResult& reference, const RaggedBatch& batch) {
+// Graph by graph. `stores`: in a row before each graph's end.
+ProofResult hold_together(const RunResult& run, const RunResult& reference, const RaggedBatch& batch, Storage storage) {
   ensure(run.graphs.size() == reference.graphs.size(), "both programs have the same graphs");
   ProofResult result;
+  std::int64_t stores = 0;
   for (std::size_t i = 0; i < run.graphs.size(); ++i) {
     const bool boundary = i + 1 < run.graphs.size() && run.graphs[i + 1].stage != run.graphs[i].stage;
-    result.values.absorb(compare(run.graphs[i], reference.graphs[i]));
+    stores += static_cast<std::int64_t>(run.graphs[i].graph->nodes.size());
+    Comparison values = compare(run.graphs[i], reference.graphs[i]);
+    values.worst_share_ratio = values.worst_error_ratio / tolerance(storage, stores);
+    result.values.absorb(values);
     result.bytes.absorb(check_bytes({run, static_cast<int>(i), reference.graphs[i], batch, boundary}));
   }
+  for (const Traffic& traffic : run.traffic) {
+    for (const auto& [at, sent] : traffic) result.moved_bytes += sent.bytes;
+  }
   return result;
+}
+
+// What the head's ranks sampled.
+void keep_tokens(const RunResult& run, TokenBook& book) {
+  for (const GraphResult& graph : run.graphs) {
+    for (const Node& node : graph.graph->nodes) {
+      if (node.kind != NodeKind::kCompute || graph.graph->op_of(node).kind != OpKind::kSample) continue;
+      for (const auto& values : graph.values) book.take(values[static_cast<std::size_t>(node.outputs[0])]);
+    }
+  }
 }
 
 }  // namespace
 
-// Graphs of a configuration, and the program that runs them.
-struct Proof::Lowered {
-  std::vector<std::unique_ptr<StepGraph>> graphs;
-  Program program;
-
-  const StepGraph* keep(StepGraph graph) {
-    graphs.push_back(std::make_unique<StepGraph>(std::move(graph)));
-    return graphs.back().get();
-  }
-};
-
-void ProofResult::absorb(const ProofResult& other) {
-  values.absorb(other.values);
-  bytes.absorb(other.bytes);
-}
-
-Proof::Proof(const ModelSpec& model, const ParallelConfig& config, ProofOptions options)
-    : model_(model), config_(config), options_(options),
-      sharded_(options.kind ? 1 : static_cast<int>(config.pp), static_cast<int>(config.stage_ranks()),
-               executor_options(options, options.tamper)),
-      whole_(1, 1, executor_options(options, nullptr)) {}
-
-Proof::Lowered Proof::lowered(const ParallelConfig& config, StepForm form) const {
-  Lowered result;
+LoweredProgram lower_program(const ModelSpec& model, const ParallelConfig& config, StepForm form, std::optional<int> kind) {
+  LoweredProgram result;
+  const auto keep = [&](StepGraph graph) {
+    result.graphs.push_back(std::make_unique<StepGraph>(std::move(graph)));
+    return result.graphs.back().get();
+  };
   const NumberFormat* bf16 = find_format("bf16");
-  const GraphFormats formats{bf16, model_.kv_format != nullptr ? model_.kv_format : bf16, nullptr};
-  const Strategy strategy = build_strategy(model_, config, form);
+  const GraphFormats formats{bf16, model.kv_format != nullptr ? model.kv_format : bf16, nullptr};
+  const Strategy strategy = build_strategy(model, config, form);
   std::vector<const StepGraph*> layers;
-  for (const LayerKind& kind : model_.kinds) layers.push_back(result.keep(lower(layer_graph(model_, kind, form, formats), strategy, form)));
-  if (options_.kind) {
-    result.program.stages = {{{layers[static_cast<std::size_t>(*options_.kind)], 0}}};
+  for (const LayerKind& layer : model.kinds) layers.push_back(keep(lower(layer_graph(model, layer, form, formats), strategy, form)));
+  if (kind) {
+    result.program.stages = {{{layers[static_cast<std::size_t>(*kind)], 0}}};
     return result;
   }
-  const auto split = stage_layers(model_, config);
+  const auto split = layer_split(model, config);
   std::int64_t layer = 0;
   for (std::size_t stage = 0; stage < split.size(); ++stage) {
     auto& graphs = result.program.stages.emplace_back();
-    if (stage == 0) graphs.push_back({result.keep(lower(embedding_graph(model_, form, formats), strategy, form)), 0});
+    if (stage == 0) graphs.push_back({keep(lower(embedding_graph(model, form, formats), strategy, form)), 0});
     for (std::int64_t i = 0; i < split[stage]; ++i, ++layer) {
-      graphs.push_back({layers[static_cast<std::size_t>(model_.layers[static_cast<std::size_t>(layer)])], layer});
+      graphs.push_back({layers[static_cast<std::size_t>(model.layers[static_cast<std::size_t>(layer)])], layer});
     }
-    if (stage + 1 == split.size()) graphs.push_back({result.keep(lower(head_graph(model_, form, formats), strategy, form)), 0});
+    if (stage + 1 == split.size()) graphs.push_back({keep(lower(head_graph(model, form, formats), strategy, form)), 0});
   }
   return result;
 }
 
+void ProofResult::absorb(const ProofResult& other) {
+  values.absorb(other.values);
+  bytes.absorb(other.bytes);
+  moved_bytes += other.moved_bytes;
+}
+
+Proof::Proof(const ModelSpec& model, const ParallelConfig& config, const ProofOptions& options)
+    : model_(model), config_(config), options_(options), choices_(std::make_shared<ChoiceLog>()),
+      sharded_tokens_(std::make_shared<TokenBook>()), whole_tokens_(std::make_shared<TokenBook>()),
+      sharded_(options.kind ? 1 : static_cast<int>(config.pp), static_cast<int>(config.stage_ranks()),
+               sharded_options(options, choices_, sharded_tokens_)),
+      whole_(1, 1, whole_options(options, choices_, whole_tokens_)) {}
+
 ProofResult Proof::step(StepForm form, const RaggedBatch& batch) {
-  const Lowered many = lowered(config_, form);
-  const Lowered one = lowered(ParallelConfig{}, form);
-  const RunResult run = sharded_.run(many.program, batch);
+  const LoweredProgram many = lower_program(model_, config_, form, options_.kind);
+  const LoweredProgram one = lower_program(model_, ParallelConfig{}, form, options_.kind);
   const RunResult reference = whole_.run(one.program, batch);
-  return hold_together(run, reference, batch);
+  const RunResult run = sharded_.run(many.program, batch);
+  const ProofResult result = hold_together(run, reference, batch, options_.storage);
+  keep_tokens(reference, *whole_tokens_);
+  keep_tokens(run, *sharded_tokens_);
+  return result;
 }
 
 ProofResult prove(const GraphPair& graphs, const RaggedBatch& batch, const ProofOptions& options) {
-  Executor many(1, static_cast<int>(graphs.sharded.mesh.ranks()), executor_options(options, options.tamper));
-  Executor one(1, 1, executor_options(options, nullptr));
+  const auto choices = std::make_shared<ChoiceLog>();
+  Executor one(1, 1, whole_options(options, choices, nullptr));
+  Executor many(1, static_cast<int>(graphs.sharded.mesh.ranks()), sharded_options(options, choices, nullptr));
+  const RunResult reference = one.run({{{{&graphs.whole, 0}}}}, batch);
   const RunResult run = many.run({{{{&graphs.sharded, 0}}}}, batch);
-  return hold_together(run, one.run({{{{&graphs.whole, 0}}}}, batch), batch);
+  return hold_together(run, reference, batch, options.storage);
 }
 
 ProofResult prove(const ProofCase& proof_case, std::uint64_t seed) {

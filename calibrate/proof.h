@@ -2,7 +2,8 @@
 // graph claims.
 //
 // A proof lowers the model for the configuration and for one rank, and runs steps of both side by side, each with caches
-// that live on, so that a prefill and the decode steps after it must agree on where cached rows lie.
+// that live on, so that a prefill and the decode steps after it must agree on where cached rows lie. Decode steps embed the
+// tokens that the step before sampled, each run its own.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@ namespace shardplan {
 struct ProofResult {
   Comparison values;
   ByteCheck bytes;
+  double moved_bytes = 0;   // by all ranks
   void absorb(const ProofResult& other);
 };
 
@@ -29,12 +31,24 @@ struct ProofOptions {
   std::optional<int> kind;      // one layer of this kind alone; nullopt: embedding, all layers over pp stages, head
   bool invent_prefix = true;    // cached rows that no step has written are random
   Tamper* tamper = nullptr;     // spoils the sharded run
+  Storage storage = Storage::kFp32;
+  const Kernels* kernels = nullptr;         // of the sharded run; the reference always runs on the host's
+  std::chrono::milliseconds timeout{10000};
+  std::shared_ptr<Transport> transport;     // of the sharded run; nullptr: threads
 };
+
+// Graphs of a configuration, and the program that runs them.
+struct LoweredProgram {
+  std::vector<std::unique_ptr<StepGraph>> graphs;
+  Program program;
+};
+// `kind` as in ProofOptions. Throws LoweringRefusal.
+[[nodiscard]] LoweredProgram lower_program(const ModelSpec& model, const ParallelConfig& config, StepForm form, std::optional<int> kind);
 
 class Proof {
  public:
   // Precondition: check_config is empty.
-  Proof(const ModelSpec& model, const ParallelConfig& config, ProofOptions options);
+  Proof(const ModelSpec& model, const ParallelConfig& config, const ProofOptions& options);
 
   // Runs one forward of both. InternalError when a rank fails; LoweringRefusal when the table has no graph.
   ProofResult step(StepForm form, const RaggedBatch& batch);
@@ -42,12 +56,12 @@ class Proof {
   void change_config(const ParallelConfig& config) { config_ = config; }
 
  private:
-  struct Lowered;
-  [[nodiscard]] Lowered lowered(const ParallelConfig& config, StepForm form) const;
-
   ModelSpec model_;
   ParallelConfig config_;
   ProofOptions options_;
+  std::shared_ptr<ChoiceLog> choices_;        // of the unsharded run, which the sharded one follows
+  std::shared_ptr<TokenBook> sharded_tokens_;
+  std::shared_ptr<TokenBook> whole_tokens_;
   Executor sharded_;
   Executor whole_;
 };

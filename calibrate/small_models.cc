@@ -147,6 +147,11 @@ ModelSpec small_biased() {
   return model_of("biased", {layer("biases", oss, biased), layer("whole_norm", whole, experts), layer("latent_biases", down, gated)});
 }
 
+std::vector<ModelSpec> small_models() {
+  return {small_dense(),  small_windowed(), small_moe(),       small_latent(), small_latent_plain(),
+          small_gated(),  small_blocks(),   small_delta(),     small_key_delta(), small_sparse()};
+}
+
 RaggedBatch decode_batch(const std::vector<std::int64_t>& contexts) { return mixed_batch(contexts, {}); }
 
 RaggedBatch prefill_batch(const std::vector<Prompt>& prompts) { return mixed_batch({}, prompts); }

@@ -23,6 +23,9 @@ namespace shardplan {
 [[nodiscard]] ModelSpec small_compressed();   // DeepSeek-V4: a window, chosen entries of 4 tokens, all entries of 3; two residual streams
 [[nodiscard]] ModelSpec small_biased();       // biases everywhere, Q/K norms by head and over all heads, a gate on the shared expert
 
+// All of them, in this order.
+[[nodiscard]] std::vector<ModelSpec> small_models();
+
 // Decode sequences holding these many positions, their own included.
 [[nodiscard]] RaggedBatch decode_batch(const std::vector<std::int64_t>& contexts);
 struct Prompt {

@@ -4,7 +4,8 @@
 // u = 2^-9 a store. A sharded run and the unsharded one round different partial results, and a difference below half a
 // step may turn a later rounding, so after n stores in a row two runs differ like a random walk of n independent steps,
 // each uniform in +-u in either run: standard deviation u * sqrt(2n/3). The largest of some 10^5 compared values lies
-// within five of these. fp32 has the fixed kProofTolerance instead: its sums differ in order alone.
+// within five of these. Where two values are multiplied (gate and up) the errors of both come together, over a largest
+// product that is about half the product of the largest: twice that. fp32 has the fixed kProofTolerance instead: its sums differ in order alone.
 #pragma once
 
 #include <bit>
@@ -40,7 +41,7 @@ inline void round_to_bf16(std::vector<float>& values) {
 [[nodiscard]] inline double tolerance(Storage storage, std::int64_t stores) {
   if (storage == Storage::kFp32) return kProofTolerance;
   constexpr double kUnit = 1.0 / 512;
-  return 5 * kUnit * std::sqrt(2.0 * static_cast<double>(stores) / 3);
+  return 2 * 5 * kUnit * std::sqrt(2.0 * static_cast<double>(stores) / 3);
 }
 
 }  // namespace shardplan

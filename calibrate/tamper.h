@@ -19,6 +19,8 @@ enum class Payload { kValues, kLse };
 class Tamper {
  public:
   virtual ~Tamper() = default;
+  // Whose part of the weights a rank of a stage takes for its own, where the shapes allow it.
+  virtual int weights_of(int rank) { return rank; }
   // May change what rank `from` sends.
   virtual void on_send(const Operation&, Payload, int /*from*/, int /*to*/, std::vector<float>& /*values*/) {}
   // To whom a message for `to` really goes; a permutation of a rank's peers within one operation.

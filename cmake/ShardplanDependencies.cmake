@@ -14,6 +14,12 @@ endif()
 # Optional: reported, and not needed to plan.
 find_package(CUDAToolkit QUIET)
 find_path(SHARDPLAN_NCCL_INCLUDE nccl.h PATHS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(SHARDPLAN_NCCL_LIBRARY nccl PATHS ${CUDAToolkit_LIBRARY_DIR})
+# The CUDA backend needs all of them, and g++ beside nvcc; sanitizers and clang builds go without.
+set(SHARDPLAN_CUDA OFF)
+if(CUDAToolkit_FOUND AND SHARDPLAN_NCCL_INCLUDE AND SHARDPLAN_NCCL_LIBRARY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT SHARDPLAN_SANITIZE)
+  set(SHARDPLAN_CUDA ON)
+endif()
 find_package(MPI QUIET COMPONENTS CXX)
 
 function(shardplan_report what found detail)

@@ -21,7 +21,9 @@ double live_bytes(const StepGraph& graph, ValueId id, const BatchShape& shape) {
     }
   }
   const double count = evaluate(ragged_symbol(graph, tensor, placement), shape);
-  const double bytes = count * static_cast<double>(fixed_elements(graph, tensor, placement)) * element_bytes(tensor);
+  const auto elements = static_cast<double>(fixed_elements(graph, tensor, placement));
+  double bytes = count * elements * element_bytes(tensor);
+  if (!placement.lse.empty()) bytes += count * elements / static_cast<double>(tensor.dims.back().extent) * static_cast<double>(kLseBytes);
   return value.streamed ? 0 : bytes;   // a ring's gathered keys go straight to the cache
 }
 

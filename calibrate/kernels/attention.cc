@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <unordered_map>
+#include <utility>
 
 #include "base/errors.h"
+#include "calibrate/kernels/product.h"
 #include "calibrate/token_id.h"
 
 namespace shardplan {
@@ -77,24 +80,40 @@ void OnlineAttention::add(const LocalArray& k, const LocalArray& v) { take_keys(
 
 void OnlineAttention::add_entries(const LocalArray& entries) { take_keys(entries, entries, &OnlineAttention::sees_entry); }
 
-void OnlineAttention::take_keys(const LocalArray& k, const LocalArray& v, bool (OnlineAttention::*seen)(const Row&, std::int64_t) const) {
+void OnlineAttention::take_keys(const LocalArray& k, const LocalArray& v, Seen seen) {
   const auto& keys = k.dims.front().ids;
   if (keys.empty()) return;
   ensure(v.dims.front().ids == keys, "K and V hold different positions");
   const std::int64_t k_heads = k.rows() / static_cast<std::int64_t>(keys.size());
   const std::int64_t v_heads = v.rows() / static_cast<std::int64_t>(keys.size());
   ensure(k_heads == v_heads && k.columns() == task_.op.qk_dim && v.columns() >= task_.op.v_dim, "K and V of other shapes");
+  std::unordered_map<std::int64_t, std::vector<std::pair<std::size_t, std::size_t>>> stretches;   // of each request
+  for (std::size_t first = 0, end = 0; first < keys.size(); first = end) {
+    for (end = first + 1; end < keys.size() && request_of(keys[end]) == request_of(keys[first]);) ++end;
+    stretches[request_of(keys[first])].emplace_back(first, end);
+  }
   for (Row& row : rows_) {
-    const std::int64_t head = key_head(k, row.head);
-    const float* q = q_.values.data() + row.q;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (!(this->*seen)(row, keys[i])) continue;
-      const std::int64_t at = static_cast<std::int64_t>(i) * k_heads + head;
-      const float* key = k.values.data() + at * k.columns();
-      float score = 0.0F;
-      for (std::int64_t c = 0; c < task_.op.qk_dim; ++c) score += q[c] * key[c];
-      take(row, score * static_cast<float>(task_.op.score_scale), v.values.data() + at * v.columns());
+    const auto own = stretches.find(request_of(row.token));
+    if (own == stretches.end()) {
+      static_cast<void>(key_head(k, row.head));   // its absence is an error all the same
+      continue;
     }
+    for (const auto& [first, end] : own->second) attend(row, k, v, {first, end, seen});
+  }
+}
+
+void OnlineAttention::attend(Row& row, const LocalArray& k, const LocalArray& v, const Stretch& stretch) const {
+  const auto& keys = k.dims.front().ids;
+  const std::int64_t heads = k.rows() / static_cast<std::int64_t>(keys.size());
+  const std::int64_t head = key_head(k, row.head);
+  const std::int64_t k_columns = k.columns();
+  const std::int64_t v_columns = v.columns();
+  const float* q = q_.values.data() + row.q;
+  for (std::size_t i = stretch.first; i < stretch.end; ++i) {
+    if (!(this->*stretch.seen)(row, keys[i])) continue;
+    const std::int64_t at = static_cast<std::int64_t>(i) * heads + head;
+    const float score = dot_product(q, k.values.data() + at * k_columns, task_.op.qk_dim);
+    take(row, score * static_cast<float>(task_.op.score_scale), v.values.data() + at * v_columns);
   }
 }
 

@@ -57,10 +57,18 @@ class OnlineAttention : public BlockAttention {
     float sum = 0;            // of exp(score - most)
     std::vector<float> acc;
   };
+  using Seen = bool (OnlineAttention::*)(const Row&, std::int64_t) const;
+  // Keys first to end of an array, all of one request.
+  struct Stretch {
+    std::size_t first = 0;
+    std::size_t end = 0;
+    Seen seen = nullptr;
+  };
+  void attend(Row& row, const LocalArray& k, const LocalArray& v, const Stretch& stretch) const;
   [[nodiscard]] bool sees(const Row& row, std::int64_t key) const;
   [[nodiscard]] bool sees_entry(const Row& row, std::int64_t key) const;
   // Keys that satisfy `seen`.
-  void take_keys(const LocalArray& k, const LocalArray& v, bool (OnlineAttention::*seen)(const Row&, std::int64_t) const);
+  void take_keys(const LocalArray& k, const LocalArray& v, Seen seen);
   [[nodiscard]] bool is_chosen(const Row& row, std::int64_t key) const;
   [[nodiscard]] std::int64_t key_head(const LocalArray& k, std::int64_t head) const;
   static void take(Row& row, float score, const float* value);

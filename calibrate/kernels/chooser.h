@@ -1,18 +1,18 @@
-// How an op that chooses among scores keeps its choices, or follows those of another run (see calibrate/choices.h).
+// How an op that chooses among scores keeps its choices, or follows those of another run (see calibrate/choice_log.h).
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "calibrate/choices.h"
+#include "calibrate/choice_log.h"
 
 namespace shardplan {
 
 struct Chooser {
   std::int64_t layer = 0;
   const char* op = "";
-  Choices* record = nullptr;
-  const Choices* follow = nullptr;
+  ChoiceLog* record = nullptr;
+  const ChoiceLog* follow = nullptr;
   double slack_ratio = 0;   // what a choice may be worse than the best, of the largest score
 
   // The `count` best of a token's scores, ties to the lower index; or the followed run's. InternalError when one of those is

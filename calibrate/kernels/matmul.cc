@@ -1,7 +1,6 @@
 #include "calibrate/kernels/matmul.h"
 
 #include "base/errors.h"
-#include "calibrate/kernels/product.h"
 
 namespace shardplan {
 namespace {
@@ -50,29 +49,29 @@ bool counts_up(const std::vector<std::int64_t>& offsets, std::int64_t step) {
   return true;
 }
 
-// A plain product of two dense matrices: rows of x by rows of w, both whole and in order. False when it is not one.
-bool dense_matmul(const LocalArray& x, const LocalArray& w, const LocalDims& inner, LocalArray& out) {
+}  // namespace
+
+std::optional<DenseProduct> dense_shape(const LocalArray& x, const LocalArray& w, const LocalArray& out) {
+  const LocalDims inner = contracted(x, w, out);
   std::size_t rows = 0;
   while (rows < out.dims.size() && x.has(out.dims[rows].dim) && !w.has(out.dims[rows].dim)) ++rows;
   const LocalDims left(out.dims.begin(), out.dims.begin() + static_cast<std::ptrdiff_t>(rows));
   const LocalDims right(out.dims.begin() + static_cast<std::ptrdiff_t>(rows), out.dims.end());
   for (const LocalDim& d : right) {
-    if (x.has(d.dim) || !w.has(d.dim)) return false;
+    if (x.has(d.dim) || !w.has(d.dim)) return std::nullopt;
   }
   const DenseProduct shape{element_count(left), element_count(right), element_count(inner), element_count(inner), element_count(right)};
-  if (shape.m * shape.n * shape.k == 0 || w.elements() != shape.n * shape.k || x.elements() != shape.m * shape.k) return false;
+  if (shape.m * shape.n * shape.k == 0 || w.elements() != shape.n * shape.k || x.elements() != shape.m * shape.k) return std::nullopt;
   const bool in_order = counts_up(offsets_of(x.dims, inner, "x of product"), 1) && counts_up(offsets_of(w.dims, inner, "weight of product"), 1) &&
                         counts_up(offsets_of(x.dims, left, "x of product"), shape.k) &&
                         counts_up(offsets_of(w.dims, right, "weight of product"), shape.k);
-  if (in_order) dense_product(shape, x.values.data(), w.values.data(), out.values.data());
-  return in_order;
+  return in_order ? std::optional(shape) : std::nullopt;
 }
 
-}  // namespace
-
 void matmul(const LocalArray& x, const LocalArray& w, std::int64_t carry, LocalArray& out) {
+  const auto dense = carry == 0 ? dense_shape(x, w, out) : std::nullopt;
+  if (dense) return dense_product(*dense, x.values.data(), w.values.data(), out.values.data());
   const LocalDims inner = contracted(x, w, out);
-  if (carry == 0 && dense_matmul(x, w, inner, out)) return;
   const Columns columns = split_columns(out, carry);
   const auto out_at = offsets_of(out.dims, columns.product, "product");
   const auto x_row = offsets_of(x.dims, columns.product, "x of product");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <unordered_set>
 
 #include "base/errors.h"
 #include "calibrate/kernels/chooser.h"
@@ -49,11 +50,26 @@ void invent_rows(RankState& state, ValueId cache, const LocalDims& dims) {
   state.context.cache.put(state.cache_name(cache), state.context.source.cut(state.graph().logical, tensor, state.layer, missing));
 }
 
+// Tokens of decode steps are what the step before sampled; the rest is random.
+LocalArray step_tokens(const RankState& state, const LocalDims& dims, std::int64_t vocab) {
+  LocalArray tokens = state.context.source.token_ids(dims, vocab);
+  if (state.context.tokens == nullptr) return tokens;
+  std::unordered_set<std::int64_t> decoding;
+  for (const RequestSlice& slice : state.plan.batch.requests) {
+    if (slice.phase == Phase::kDecode) decoding.insert(slice.request);
+  }
+  const auto& ids = dims.front().ids;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (decoding.contains(request_of(ids[i]))) tokens.values[i] = state.context.tokens->at(ids[i], tokens.values[i]);
+  }
+  return tokens;
+}
+
 void compute_embed(RankState& state, const Node& node) {
   const std::int64_t vocab = state.graph().tensor_of(node.weights[0]).extent(Dim::kVocab);
   const auto& dims = state.plan.layouts.at(node.inputs[0], state.rank);
   const LocalArray& held = state.value(node.inputs[0]);
-  const LocalArray ids = held.dims.empty() ? state.context.source.token_ids(dims, vocab) : held;
+  const LocalArray ids = held.dims.empty() ? step_tokens(state, dims, vocab) : held;
   LocalArray out = state.shaped(node.outputs[0]);
   embed(ids, operand(state, node.weights[0]), out);
   state.set(node.outputs[0], std::move(out));
@@ -109,26 +125,17 @@ void compute_rotary(RankState& state, const Node& node) {
 
 // Rows of this step that the cache keeps here, cut from the fresh value. The whole local cache is gathered when it is read.
 void compute_append(RankState& state, const Node& node) {
+  const AppendPlan& plan = state.node_plan(node).appends[static_cast<std::size_t>(state.rank)];
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    const LocalArray& fresh = operand(state, node.inputs[i]);
-    const LocalDims& all = state.plan.layouts.at(node.outputs[i], state.rank);
-    LocalDims kept = all;
-    LocalDims old = all;
-    const auto is_new = index_map(all.front().ids, fresh.dims.front().ids);
-    kept.front().ids.clear();
-    old.front().ids.clear();
-    for (std::size_t row = 0; row < is_new.size(); ++row) {
-      (is_new[row] >= 0 ? kept : old).front().ids.push_back(all.front().ids[row]);
-    }
-    LocalDims source = kept;
+    LocalDims source = plan.kept[i];
     source.front().dim = Dim::kTokens;
     LocalArray rows(source);
-    select(fresh, rows);
-    rows.dims = kept;
+    select(operand(state, node.inputs[i]), rows);
+    rows.dims = plan.kept[i];
     state.context.cache.put(state.cache_name(node.outputs[i]), rows);
-    invent_rows(state, node.outputs[i], old);
+    invent_rows(state, node.outputs[i], plan.old[i]);
     LocalArray unread;
-    unread.dims = all;
+    unread.dims = state.plan.layouts.at(node.outputs[i], state.rank);
     state.set(node.outputs[i], std::move(unread));
   }
 }
@@ -195,7 +202,7 @@ void compute_index(RankState& state, const Node& node) {
   state.set(node.outputs[0], std::move(out));
 }
 
-// Choices of an op for each token, kept and followed as the run asks. Two runs that round may differ in a value by their
+// ChoiceLog of an op for each token, kept and followed as the run asks. Two runs that round may differ in a value by their
 // tolerance, so in a difference of two values by twice that.
 Chooser chooser(const RankState& state, const Node& node) {
   const LogicalOp& op = state.graph().op_of(node);

@@ -5,12 +5,14 @@
 
 #include "calibrate/cache_store.h"
 #include "calibrate/communicator.h"
-#include "calibrate/choices.h"
+#include "calibrate/choice_log.h"
 #include "calibrate/graph_plan.h"
 #include "calibrate/kernels/kernels.h"
 #include "calibrate/local_array.h"
 #include "calibrate/storage.h"
+#include "calibrate/tamper.h"
 #include "calibrate/tensor_source.h"
+#include "calibrate/token_book.h"
 #include "calibrate/weight_store.h"
 
 namespace shardplan {
@@ -22,8 +24,10 @@ struct RankContext {
   CacheStore& cache;
   WeightStore& weights;
   Storage storage = Storage::kFp32;
-  Choices* record = nullptr;         // takes what this run chooses
-  const Choices* follow = nullptr;   // choices to follow
+  ChoiceLog* record = nullptr;         // takes what this run chooses
+  const ChoiceLog* follow = nullptr;   // choices to follow
+  const TokenBook* tokens = nullptr; // sampled by earlier steps
+  Tamper* tamper = nullptr;
 };
 
 struct RankState {

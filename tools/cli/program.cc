@@ -51,6 +51,8 @@ int run_program(const Words& words) {
   try {
     run(words);
     return kExitOk;
+  } catch (const NotAsExpected& error) {
+    return fail("", error.what(), kExitNotAsExpected);
   } catch (const InputError& error) {
     return fail("", error.what(), kExitBadInput);
   } catch (const EnvironmentError& error) {

@@ -4,6 +4,7 @@
 
 #include "base/errors.h"
 #include "base/suggest.h"
+#include "tools/commands/calibrate.h"
 #include "tools/commands/engines.h"
 #include "tools/commands/estimate.h"
 #include "tools/commands/explain.h"
@@ -22,6 +23,7 @@ const std::vector<Command>& commands() {
       {"estimate", "memory, step times and serving of one configuration", run_estimate},
       {"simulate", "one configuration under single requests: a trace, or synthetic traffic", run_simulate},
       {"validate", "predictions against a table of measured serving points", run_validate},
+      {"calibrate", "run the shards on this machine: proofs, measurements, diagnosis", run_calibrate},
       {"models", "the models that are known, or one of them", run_models},
       {"hardware", "the machines that are known, or one of them", run_hardware},
       {"engines", "the inference engines that are known, or the rules of one", run_engines},

@@ -12,7 +12,7 @@
 
 namespace shardplan {
 
-class Choices {
+class ChoiceLog {
  public:
   void record(std::int64_t layer, const char* op, std::int64_t token, std::vector<std::int64_t> chosen) {
     chosen_[{layer, op, token}] = std::move(chosen);

@@ -1,0 +1,125 @@
+#include "calibrate/check/run_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/errors.h"
+#include "costmodel/ledger.h"
+#include "costmodel/lower.h"
+#include "costmodel/lowered_model.h"
+#include "costmodel/step_price.h"
+
+namespace shardplan {
+namespace {
+
+// Divides by all group sizes up to eight, and by stripes of two.
+constexpr BatchShape kEvenDecode{.decode_sequences = 24, .decode_context = 48};
+
+// Short vectors that are brought to unit length make more of the rounding of the layers before.
+constexpr double kRecurrentFactor = 40;
+
+bool has_recurrent(const ModelSpec& model) {
+  return std::any_of(model.kinds.begin(), model.kinds.end(), [](const LayerKind& k) { return k.attention.kind == AttentionKind::kRecurrent; });
+}
+
+// Two prompts, the second in two chunks, then three decode steps while a third prompt arrives. A batch lists a request also
+// when it does nothing in the step, so that attention data parallelism leaves each in its group.
+ProofResult converse(const CheckCase& c, const CheckOptions& options) {
+  ProofOptions proof_options{.seed = options.seed, .invent_prefix = false, .tamper = options.tamper, .storage = options.storage,
+                             .kernels = options.kernels, .timeout = options.timeout, .transport = options.transport};
+  Proof proof(c.model, c.config, proof_options);
+  ProofResult total = proof.step(StepForm::kPrefill, {{{10, 0, 7, Phase::kPrefill}, {11, 0, 5, Phase::kPrefill}}});
+  total.absorb(proof.step(StepForm::kPrefill, {{{10, 7, 0, Phase::kPrefill}, {11, 5, 4, Phase::kPrefill}}}));
+  total.absorb(proof.step(StepForm::kDecode, {{{10, 7, 1, Phase::kDecode}, {11, 9, 1, Phase::kDecode}}}));
+  total.absorb(proof.step(StepForm::kMixed, {{{10, 8, 1, Phase::kDecode}, {11, 10, 1, Phase::kDecode}, {12, 0, 6, Phase::kPrefill}}}));
+  total.absorb(proof.step(StepForm::kDecode, {{{10, 9, 1, Phase::kDecode}, {12, 6, 1, Phase::kDecode}}}));
+  return total;
+}
+
+void judge_proof(const CheckCase& c, CheckRow& row) {
+  const double allowed = has_recurrent(c.model) ? kRecurrentFactor : 1;
+  const Comparison& values = row.proof.values;
+  if (values.worst_share_ratio > allowed) {
+    row.faults.push_back(fmt::format("{} on rank {} is off by {:.2g} of its largest value", values.worst_tensor, values.worst_rank, values.worst_error_ratio));
+  }
+  if (!row.proof.bytes.mismatches.empty()) row.faults.push_back(row.proof.bytes.mismatches.front());
+}
+
+HeldBytes ledger_of(const CheckCase& c) {
+  const NumberFormat* bf16 = find_format("bf16");
+  const GraphFormats formats{bf16, c.model.kv_format != nullptr ? c.model.kv_format : bf16, nullptr};
+  const LoweredModel lowered = lower_model(c.model, c.config, formats);
+  const auto stages = stage_layers(c.model, even_layer_split(c.model.layer_count(), c.config.pp));
+  const auto context = static_cast<std::int64_t>(kEvenDecode.decode_context);
+  const Ledger ledger = make_ledger(c.model, c.config, lowered, stages, HardwareProfile{}, EngineMemory{.block_size = 1}, {kEvenDecode, context});
+  HeldBytes held;
+  const double requests = static_cast<double>(ceil_div(kEvenDecode.decode_sequences, c.config.dpa));
+  for (std::size_t s = 0; s < ledger.stages.size(); ++s) {
+    double cache = 0;
+    for (const Ledger::CacheTerm& term : ledger.cache_terms[s]) cache += static_cast<double>(context) * term.bytes_per_token + term.bytes_per_request;
+    held.absorb({static_cast<double>(ledger.stages[s].weights_bytes.value()), cache * requests,
+                 static_cast<double>(ledger.stages[s].activation_bytes.value())});
+  }
+  return held;
+}
+
+void judge_memory(CheckRow& row) {
+  const auto differ = [](double a, double b) { return std::abs(a - b) > 1; };
+  if (differ(row.held.weights, row.ledger.weights)) {
+    row.faults.push_back(fmt::format("a rank holds {:.0f} bytes of weights, the ledger says {:.0f}", row.held.weights, row.ledger.weights));
+  }
+  if (differ(row.held.cache, row.ledger.cache)) {
+    row.faults.push_back(fmt::format("a rank holds {:.0f} bytes of cache, the ledger says {:.0f}", row.held.cache, row.ledger.cache));
+  }
+  if (row.held.activations > row.ledger.activations + 1) {
+    row.faults.push_back(fmt::format("{:.0f} bytes of activations are live at once, the ledger's peak is {:.0f}", row.held.activations, row.ledger.activations));
+  }
+}
+
+double price_of(const CheckCase& c, const HardwareProfile& hardware) {
+  const NumberFormat* bf16 = find_format("bf16");
+  const LoweredModel lowered = lower_model(c.model, c.config, {bf16, c.model.kv_format != nullptr ? c.model.kv_format : bf16, nullptr});
+  const Fabric fabric(hardware, c.config.instance_gpus());
+  const CollectivePricer collectives(hardware, fabric, PriceMode::kCalibrated);
+  const StepPricer pricer(c.model, c.config, lowered, collectives, {});
+  return pricer.step(stage_layers(c.model, even_layer_split(c.model.layer_count(), c.config.pp)), kEvenDecode).seconds.value();
+}
+
+void time_step(const CheckCase& c, const CheckOptions& options, CheckRow& row) {
+  ExecutorOptions executor_options{.seed = options.seed, .invent_prefix = true, .storage = options.storage, .kernels = options.kernels};
+  executor_options.communicator = {.timeout = options.timeout, .transport = options.transport};
+  Executor executor(static_cast<int>(c.config.pp), static_cast<int>(c.config.stage_ranks()), executor_options);
+  const LoweredProgram lowered = lower_program(c.model, c.config, StepForm::kDecode, std::nullopt);
+  TimedRun run = executor.run_timed(lowered.program, RaggedBatch::from(kEvenDecode), options.repeats + 1);
+  run.seconds.erase(run.seconds.begin());   // cuts weights and makes up the cache
+  std::sort(run.seconds.begin(), run.seconds.end());
+  row.measured_seconds = run.seconds[run.seconds.size() / 2];
+  row.held = run.held;
+}
+
+}  // namespace
+
+bool can_store(const ModelSpec& model, Storage storage) {
+  if (storage == Storage::kFp32) return true;
+  return !has_recurrent(model) && std::none_of(model.kinds.begin(), model.kinds.end(), [](const LayerKind& k) { return k.attention.index.heads > 0; });
+}
+
+CheckRow run_check(const CheckCase& c, const CheckOptions& options) {
+  CheckRow row{.lowering = c.lowering, .model = c.model.name, .config = c.config};
+  try {
+    row.proof = converse(c, options);
+    judge_proof(c, row);
+    time_step(c, options, row);
+    row.ledger = ledger_of(c);
+    judge_memory(row);
+    if (options.hardware != nullptr) row.predicted_seconds = price_of(c, *options.hardware);
+  } catch (const LoweringRefusal& refusal) {
+    row.refusal = refusal.rule();
+  } catch (const InternalError& error) {
+    row.faults.emplace_back(error.what());
+  }
+  return row;
+}
+
+}  // namespace shardplan

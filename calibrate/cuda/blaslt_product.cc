@@ -1,0 +1,102 @@
+#include "calibrate/cuda/blaslt_product.h"
+
+#include <limits>
+
+namespace shardplan::cuda {
+namespace {
+
+constexpr int kMostAlgorithms = 24;
+constexpr int kTries = 5;
+
+cudaDataType_t type_of(ProductFormat format) {
+  switch (format) {
+    case ProductFormat::kFp32: return CUDA_R_32F;
+    case ProductFormat::kBf16: return CUDA_R_16BF;
+    case ProductFormat::kFp8: return CUDA_R_8F_E4M3;
+  }
+  return CUDA_R_32F;
+}
+
+int attribute(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t name) {
+  int value = -1;
+  std::size_t written = 0;
+  cublasLtMatmulAlgoConfigGetAttribute(&algorithm, name, &value, sizeof value, &written);
+  return value;
+}
+
+}  // namespace
+
+// Column-major for the library: out^T (n x m) = w^T^T x^T, so its A is w (transposed) and its B is x.
+BlasLtProduct::BlasLtProduct(const ProductShapes& shapes) : shapes_(shapes), scale_(std::vector<float>{1.0F}) {
+  const cudaDataType_t in = type_of(shapes.format);
+  const cudaDataType_t out = shapes.fp32_out || shapes.format == ProductFormat::kFp32 ? CUDA_R_32F : CUDA_R_16BF;
+  const auto m = static_cast<std::uint64_t>(shapes.m);
+  const auto n = static_cast<std::uint64_t>(shapes.n);
+  const auto k = static_cast<std::uint64_t>(shapes.k);
+  check(cublasLtCreate(&handle_), "handle");
+  check(cublasLtMatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "operation");
+  const cublasOperation_t transposed = CUBLAS_OP_T;
+  check(cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed), "operation");
+  if (shapes.format == ProductFormat::kFp8) {
+    const float* one = scale_.get();
+    const std::int8_t fast = 1;
+    check(cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &one, sizeof one), "scale");
+    check(cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &one, sizeof one), "scale");
+    check(cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast), "accumulation");
+  }
+  check(cublasLtMatrixLayoutCreate(&w_layout_, in, k, n, shapes.k), "layout");
+  check(cublasLtMatrixLayoutCreate(&x_layout_, in, k, m, shapes.k), "layout");
+  check(cublasLtMatrixLayoutCreate(&out_layout_, out, n, m, shapes.n), "layout");
+  cublasLtMatmulPreference_t preference = nullptr;
+  check(cublasLtMatmulPreferenceCreate(&preference), "preference");
+  const std::size_t workspace = kWorkspace;
+  check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace), "preference");
+  algorithms_.resize(kMostAlgorithms);
+  int found = 0;
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, operation_, w_layout_, x_layout_, out_layout_, out_layout_, preference,
+                                                               kMostAlgorithms, algorithms_.data(), &found);
+  cublasLtMatmulPreferenceDestroy(preference);
+  check(status, "no algorithm for the shape");
+  algorithms_.resize(static_cast<std::size_t>(found));
+  if (algorithms_.empty()) throw EnvironmentError("cuBLASLt: no algorithm for the shape");
+}
+
+BlasLtProduct::~BlasLtProduct() {
+  cublasLtMatrixLayoutDestroy(out_layout_);
+  cublasLtMatrixLayoutDestroy(x_layout_);
+  cublasLtMatrixLayoutDestroy(w_layout_);
+  cublasLtMatmulDescDestroy(operation_);
+  cublasLtDestroy(handle_);
+}
+
+void BlasLtProduct::run(const cublasLtMatmulAlgo_t& algorithm, const void* x, const void* w, void* out, cudaStream_t stream) const {
+  const float one = 1.0F;
+  const float zero = 0.0F;
+  check(cublasLtMatmul(handle_, operation_, &one, w, w_layout_, x, x_layout_, &zero, out, out_layout_, out, out_layout_, &algorithm, workspace_.get(),
+                       kWorkspace, stream),
+        "product");
+}
+
+void BlasLtProduct::run(const void* x, const void* w, void* out, cudaStream_t stream) const { run(algorithms_[best_].algo, x, w, out, stream); }
+
+void BlasLtProduct::choose(const void* x, const void* w, void* out, cudaStream_t stream) {
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < algorithms_.size(); ++i) {
+    Event start;
+    Event end;
+    run(algorithms_[i].algo, x, w, out, stream);
+    start.record(stream);
+    for (int t = 0; t < kTries; ++t) run(algorithms_[i].algo, x, w, out, stream);
+    end.record(stream);
+    const double seconds = end.seconds_since(start);
+    if (seconds >= least) continue;
+    least = seconds;
+    best_ = i;
+  }
+  const cublasLtMatmulAlgo_t& best = algorithms_[best_].algo;
+  choice_ = "algorithm " + std::to_string(attribute(best, CUBLASLT_ALGO_CONFIG_ID)) + " tile " + std::to_string(attribute(best, CUBLASLT_ALGO_CONFIG_TILE_ID)) +
+            " stages " + std::to_string(attribute(best, CUBLASLT_ALGO_CONFIG_STAGES_ID)) + " split-k " +
+            std::to_string(attribute(best, CUBLASLT_ALGO_CONFIG_SPLITK_NUM)) + ", " + std::to_string(best_ + 1) + " of " + std::to_string(algorithms_.size()) + " tried";
+}
+
+}  // namespace shardplan::cuda

@@ -1,0 +1,53 @@
+// One product on cuBLASLt: out[m, n] = x[m, k] w[n, k]^T, both operands with k innermost (the layout that fp8 needs).
+//
+// All algorithms that the heuristic returns are tried on the real operands and the fastest is kept; what it was is recorded.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "calibrate/cuda/memory.h"
+
+namespace shardplan::cuda {
+
+enum class ProductFormat : std::uint8_t { kFp32, kBf16, kFp8 };   // of x and w; out is fp32 (fp32) or bf16
+
+struct ProductShapes {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  ProductFormat format = ProductFormat::kBf16;
+  bool fp32_out = false;
+};
+
+class BlasLtProduct {
+ public:
+  // EnvironmentError when no algorithm serves the shape (fp8 needs n and k to be multiples of 16, and sm_89 or newer).
+  explicit BlasLtProduct(const ProductShapes& shapes);
+  ~BlasLtProduct();
+  BlasLtProduct(const BlasLtProduct&) = delete;
+  BlasLtProduct& operator=(const BlasLtProduct&) = delete;
+
+  // Times every algorithm a few times and keeps the fastest.
+  void choose(const void* x, const void* w, void* out, cudaStream_t stream);
+  void run(const void* x, const void* w, void* out, cudaStream_t stream) const;
+  [[nodiscard]] const std::string& choice() const { return choice_; }   // "algorithm 67 tile 20 stages 36 split-k 1 of 8 tried"
+
+ private:
+  void run(const cublasLtMatmulAlgo_t& algorithm, const void* x, const void* w, void* out, cudaStream_t stream) const;
+
+  static constexpr std::size_t kWorkspace = 32U << 20U;
+  ProductShapes shapes_;
+  cublasLtHandle_t handle_ = nullptr;
+  cublasLtMatmulDesc_t operation_ = nullptr;
+  cublasLtMatrixLayout_t w_layout_ = nullptr;
+  cublasLtMatrixLayout_t x_layout_ = nullptr;
+  cublasLtMatrixLayout_t out_layout_ = nullptr;
+  Buffer<char> workspace_{static_cast<std::int64_t>(kWorkspace)};
+  Buffer<float> scale_;                         // 1, of fp8 operands
+  std::vector<cublasLtMatmulHeuristicResult_t> algorithms_;
+  std::size_t best_ = 0;
+  std::string choice_;
+};
+
+}  // namespace shardplan::cuda

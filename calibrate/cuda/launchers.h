@@ -1,0 +1,69 @@
+// Our own kernels, called from host code. All pointers are device memory; work goes to `stream`; launch errors are thrown.
+#pragma once
+
+#include <cstdint>
+
+struct CUstream_st;
+
+namespace shardplan::cuda {
+
+using Stream = CUstream_st*;
+
+enum class Element : std::uint8_t { kFp32, kBf16 };
+
+// Queries [rows = tokens * heads, qk_dim], keys [keys, kv_heads, qk_dim], values [keys, kv_heads, v_stride] whose first v_dim
+// columns count. Places are (request, position) as two int64 each.
+struct AttentionLaunch {
+  Element element = Element::kFp32;
+  const void* q = nullptr;
+  const void* k = nullptr;
+  const void* v = nullptr;
+  const std::int64_t* query_places = nullptr;   // [tokens, 2]
+  const std::int64_t* key_places = nullptr;     // [keys, 2]
+  const std::int64_t* kv_head_of_head = nullptr;   // [heads]: local KV head of each local query head
+  float* out = nullptr;                         // [tokens, heads, v_dim]
+  float* lse = nullptr;                         // [tokens, heads]; -inf where nothing is seen
+  std::int64_t tokens = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t keys = 0;
+  std::int64_t qk_dim = 0;
+  std::int64_t v_dim = 0;
+  std::int64_t v_stride = 0;
+  std::int64_t window = 0;
+  float scale = 1;
+  bool causal = true;
+};
+
+// A warp for each query; keys and values pass through shared memory tile by tile, softmax is online.
+void launch_prefill_attention(const AttentionLaunch& launch, Stream stream);
+// Keys of a query over `splits` blocks, each with its own log-sum-exp, then merged. `scratch` holds scratch_floats().
+void launch_decode_attention(const AttentionLaunch& launch, std::int64_t splits, float* scratch, Stream stream);
+[[nodiscard]] std::int64_t decode_scratch_floats(const AttentionLaunch& launch, std::int64_t splits);
+// Two partial outputs into the first: O = sum exp(l_i - l) O_i.
+void launch_lse_merge(float* out, float* lse, const float* other, const float* other_lse, std::int64_t rows, std::int64_t v_dim, Stream stream);
+
+// out = (x + residual) * weight / rms; residual may be null; its sum is written back when not.
+void launch_rms_norm(const float* x, float* residual, const float* weight, float* out, std::int64_t rows, std::int64_t columns, float epsilon, Stream stream);
+// The last `columns` of each row turn by the row's position.
+void launch_rotary(float* x, const std::int64_t* positions, std::int64_t rows, std::int64_t width, std::int64_t columns, Stream stream);
+// silu(gate) * up.
+void launch_swiglu(const float* gate, const float* up, float* out, std::int64_t count, Stream stream);
+
+// The per_token largest of each token's logits, ties to the lower index; weights from the softmax over all, renormalised if asked.
+void launch_route(const float* logits, std::int32_t* experts, float* weights, std::int64_t tokens, std::int64_t expert_count, std::int64_t per_token,
+                  bool renormalise, Stream stream);
+// Rows of `x` [tokens, columns] in the order of their experts: `slot` [tokens * per_token] receives where each went, `begins`
+// [expert_count + 1] where each expert's rows begin. One block counts, so meant for steps, not for training.
+void launch_permute(const float* x, const std::int32_t* experts, float* permuted, std::int32_t* slot, std::int32_t* begins, std::int64_t tokens,
+                    std::int64_t columns, std::int64_t expert_count, std::int64_t per_token, Stream stream);
+// out[t] = sum of weights * rows at its slots.
+void launch_unpermute(const float* rows, const std::int32_t* slot, const float* weights, float* out, std::int64_t tokens, std::int64_t columns,
+                      std::int64_t per_token, Stream stream);
+
+void launch_to_bf16(const float* from, void* to, std::int64_t count, Stream stream);
+void launch_to_fp8(const float* from, void* to, float scale, std::int64_t count, Stream stream);   // e4m3, saturating
+// Uniform in [-1, 1), for measurements: never zeros, which draw less power.
+void launch_random(float* to, std::uint64_t seed, std::int64_t count, Stream stream);
+
+}  // namespace shardplan::cuda

@@ -1,0 +1,40 @@
+// A device backend as the program sees it: kernels to run steps with, and measurements of single shapes. Lives in a module of its
+// own (calibrate/cuda/), which is loaded when it is asked for, so that the program needs no driver and no CUDA libraries.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibrate/kernels/kernels.h"
+#include "calibrate/records/record.h"
+#include "calibrate/run/node_case.h"
+#include "calibrate/run/stopping_rule.h"
+#include "calibrate/storage.h"
+
+namespace shardplan {
+
+struct DeviceTiming {
+  SampleSummary seconds;
+  std::size_t samples = 0;
+  std::string note;        // what was chosen: "algorithm 67 tile 20 split-k 1 of 8"
+};
+
+class DeviceBackend {
+ public:
+  virtual ~DeviceBackend() = default;
+  [[nodiscard]] virtual int devices() const = 0;
+  [[nodiscard]] virtual RecordHeader header() const = 0;
+  // Values in host memory; each thread takes a device in turn.
+  [[nodiscard]] virtual const Kernels& kernels(Storage storage) const = 0;
+  // nullopt for kinds that this backend does not measure. EnvironmentError when a call fails.
+  [[nodiscard]] virtual std::optional<DeviceTiming> time(const NodeCase& node_case, const StoppingRule& rule) = 0;
+};
+
+// The module's only symbol: makes the backend. EnvironmentError without a device.
+using OpenDeviceFunction = DeviceBackend* (*)();
+inline constexpr const char* kOpenDeviceSymbol = "shardplan_open_device";
+
+}  // namespace shardplan

@@ -1,0 +1,101 @@
+#include "calibrate/records/record.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/json.h"
+
+namespace shardplan {
+namespace {
+
+using Line = nlohmann::ordered_json;
+
+constexpr std::int64_t kMostBytes = 1LL << 30;
+constexpr double kMost = 1e300;
+constexpr std::array<std::string_view, 10> kNotShape{"kind", "format", "ranks", "flops", "bytes", "microseconds", "spread", "samples", "device", "note"};
+
+RecordHeader header_of(const Json& json, const std::string& where) {
+  JsonObject object(json, where);
+  if (object.string("kind") != "header") throw InputError(where, "the first line is no header", "\"kind\": \"header\"");
+  if (object.string("schema") != kRecordsSchema) throw InputError(where, "other schema", kRecordsSchema);
+  RecordHeader header{object.string("backend"), object.string("device")};
+  header.cores = object.integer_or("cores", 0, 0, 1 << 20);
+  header.last_level_cache_bytes = object.number_or("last_level_cache_bytes", 0, 0, kMost);
+  header.memory_bytes = object.number_or("memory_bytes", 0, 0, kMost);
+  return header;
+}
+
+Record record_of(const Json& json, const std::string& where) {
+  JsonObject object(json, where);
+  Record record{.kind = object.string("kind"), .format = object.string_or("format", "")};
+  record.ranks = object.integer_or("ranks", 1, 1, 1 << 20);
+  record.flops = object.number_or("flops", 0, 0, kMost);
+  record.bytes = object.number_or("bytes", 0, 0, kMost);
+  record.microseconds = object.number("microseconds", 1e-6, kMost);
+  record.spread = object.number_or("spread", 0, 0, kMost);
+  record.samples = object.integer_or("samples", 1, 0, 1LL << 60);
+  record.device = object.string_or("device", "");
+  record.note = object.string_or("note", "");
+  for (const std::string& name : object.unread_keys()) {
+    if (std::find(kNotShape.begin(), kNotShape.end(), name) != kNotShape.end()) continue;
+    record.shape.emplace_back(name, object.integer(name, 0, 1LL << 60));
+  }
+  return record;
+}
+
+}  // namespace
+
+std::string measurement_key(std::string_view kind, std::string_view format, const std::vector<std::pair<std::string, std::int64_t>>& shape,
+                            std::int64_t ranks) {
+  auto fields = shape;
+  std::sort(fields.begin(), fields.end());
+  std::string text = std::string(kind) + " " + std::string(format);
+  for (const auto& [name, value] : fields) text += " " + name + "=" + std::to_string(value);
+  return text + " ranks=" + std::to_string(ranks);
+}
+
+std::string Record::key() const { return measurement_key(kind, format, shape, ranks); }
+
+std::int64_t Record::field(std::string_view name) const {
+  const auto found = std::find_if(shape.begin(), shape.end(), [&](const auto& field) { return field.first == name; });
+  return found == shape.end() ? 0 : found->second;
+}
+
+std::string line_of(const RecordHeader& header) {
+  const Line line = {{"kind", "header"}, {"schema", kRecordsSchema}, {"backend", header.backend}, {"device", header.device}, {"cores", header.cores},
+                     {"last_level_cache_bytes", header.last_level_cache_bytes}, {"memory_bytes", header.memory_bytes},
+                     {"program", {{"name", "shardplan"}, {"version", header.program}}}, {"libraries", header.libraries}};
+  return line.dump() + "\n";
+}
+
+std::string line_of(const Record& record) {
+  Line line = {{"kind", record.kind}, {"format", record.format}};
+  for (const auto& [name, value] : record.shape) line[name] = value;
+  line.update({{"ranks", record.ranks}, {"flops", record.flops}, {"bytes", record.bytes}, {"microseconds", record.microseconds},
+               {"spread", record.spread}, {"samples", record.samples}, {"device", record.device}});
+  if (!record.note.empty()) line["note"] = record.note;
+  return line.dump() + "\n";
+}
+
+RecordFile read_records(const std::string& path) {
+  const std::string text = read_file(path, kMostBytes);
+  RecordFile file;
+  std::int64_t number = 0;
+  for (std::size_t start = 0; start < text.size(); ++number) {
+    const std::size_t end = text.find('\n', start);
+    file.cut = end == std::string::npos;
+    if (file.cut) break;
+    const std::string where = path + ":" + std::to_string(number + 1);
+    const Json json = parse_json(std::string_view(text).substr(start, end - start), where);
+    if (number == 0) file.header = header_of(json, where);
+    else file.records.push_back(record_of(json, where));
+    start = end + 1;
+    file.complete_bytes = static_cast<std::int64_t>(start);
+  }
+  return file;
+}
+
+}  // namespace shardplan

@@ -1,0 +1,41 @@
+#include "calibrate/records/record_writer.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/errors.h"
+
+namespace shardplan {
+
+RecordWriter::RecordWriter(std::string path, const RecordHeader& header) : path_(std::move(path)) {
+  std::error_code error;
+  bool begin = true;
+  if (std::filesystem::is_regular_file(path_, error)) {
+    const RecordFile before = read_records(path_);
+    begin = before.complete_bytes == 0;
+    if (!begin && (before.header.device != header.device || before.header.backend != header.backend)) {
+      throw InputError(path_, "holds records of " + before.header.backend + " on " + before.header.device,
+                       "another file for " + header.backend + " on " + header.device);
+    }
+    for (const Record& record : before.records) keys_.insert(record.key());
+    if (before.cut) std::filesystem::resize_file(path_, static_cast<std::uintmax_t>(before.complete_bytes), error);
+  }
+  file_.reset(std::fopen(path_.c_str(), "ab"));
+  if (file_ == nullptr) throw InputError(path_, std::string("cannot be opened: ") + std::strerror(errno), "a file that can be written");
+  if (begin) write(line_of(header));
+}
+
+void RecordWriter::append(const Record& record) {
+  write(line_of(record));
+  keys_.insert(record.key());
+}
+
+void RecordWriter::write(const std::string& line) {
+  const bool written = std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() && std::fflush(file_.get()) == 0;
+  if (written) return;
+  throw EnvironmentError(path_ + ": cannot write: " + std::strerror(errno) + "; " + std::to_string(keys_.size()) +
+                         " records are kept, the same command goes on from there");
+}
+
+}  // namespace shardplan

@@ -1,0 +1,199 @@
+#include "calibrate/run/node_timer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "calibrate/byte_stream.h"
+#include "calibrate/graph_plan.h"
+#include "calibrate/kernels/moe.h"
+#include "calibrate/nodes/node_table.h"
+#include "calibrate/nodes/rank_state.h"
+#include "costmodel/traffic.h"
+
+namespace shardplan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kMostCopyBytes = 256e6;
+constexpr std::int64_t kMostCopies = 64;
+
+// Distinct experts for each token, evenly over all of them.
+void fill_routing(const StepGraph& graph, ValueId id, LocalArray& array) {
+  const std::int64_t per_token = array.columns();
+  std::int64_t experts = per_token;
+  for (const LogicalOp& op : graph.logical.ops) {
+    if (op.kind == OpKind::kRoute && op.outputs[0] == graph.value(id).tensor) experts = op.experts.experts;
+    if (op.kind == OpKind::kExperts) experts = std::max(experts, op.experts.experts);
+  }
+  for (std::int64_t i = 0; i < array.elements(); ++i) {
+    const std::int64_t token = i / per_token;
+    array.values[i * kRoutingWidth] = static_cast<float>((token * 7 + i % per_token) % experts);
+    array.values[i * kRoutingWidth + 1] = 1.0F / static_cast<float>(per_token);
+  }
+}
+
+// One rank's node with its operands.
+class NodeBench {
+ public:
+  NodeBench(const GraphPlan& plan, const NodeCase& c, const RankContext& context, Endpoint& endpoint, std::int64_t copies)
+      : node_(plan.graph.nodes[c.node]), copies_(copies),
+        state_{.plan = plan, .context = context, .endpoint = endpoint, .rank = endpoint.rank(), .invent_prefix = true, .values = {}} {
+    state_.values.resize(plan.graph.values.size());
+    endpoint.begin({0, static_cast<int>(c.node), node_.kind == NodeKind::kCompute ? plan.graph.op_of(node_).name : node_kind_name(node_.kind)});
+    for (const ValueId id : node_.inputs) fill(id);
+  }
+
+  void run() {
+    state_.layer = turn_++ % copies_;
+    for (const ValueId id : caches_) state_.values[static_cast<std::size_t>(id)].values.clear();
+    node_function(node_.kind)(state_, node_);
+  }
+
+  [[nodiscard]] std::int64_t copies() const { return copies_; }
+
+  // After the first run: every copy is there, and a cache is complete, before anything is timed.
+  void make_copies() {
+    for (const ValueId id : node_.weights) {
+      for (std::int64_t to = 1; to < copies_; ++to) {
+        state_.context.weights.copy(state_.context.source, state_.graph().logical, state_.graph().value(id).tensor, 0, to);
+      }
+    }
+    for (std::int64_t i = 1; i < copies_; ++i) run();
+    state_.invent_prefix = false;
+  }
+
+  // Sum of all outputs of copy 0; NaN when one is not finite.
+  double fingerprint() {
+    turn_ = 0;
+    run();
+    double sum = 0;
+    for (const ValueId id : node_.outputs) {
+      for (const float x : state_.gathered(id).values) sum += static_cast<double>(x);
+    }
+    return sum;
+  }
+
+ private:
+  void fill(ValueId id) {
+    const Tensor& tensor = state_.graph().tensor_of(id);
+    if (tensor.lifetime == Lifetime::kCache) return fill_cache(id, tensor);
+    if (node_.kind == NodeKind::kCompute && state_.graph().op_of(node_).kind == OpKind::kEmbed) return;   // makes its own
+    LocalArray array = state_.shaped(id);
+    if (array.width == kRoutingWidth) {
+      fill_routing(state_.graph(), id, array);
+    } else {
+      array.values = state_.context.source.cut(state_.graph().logical, state_.graph().value(id).tensor, 0, array.dims).values;
+    }
+    std::fill(array.lse.begin(), array.lse.end(), 0.0F);
+    state_.set(id, std::move(array));
+  }
+
+  void fill_cache(ValueId id, const Tensor&) {
+    LocalArray rows(state_.plan.layouts.at(id, state_.rank));
+    rows.values = state_.context.source.cut(state_.graph().logical, state_.graph().value(id).tensor, 0, rows.dims).values;
+    for (std::int64_t copy = 0; copy < copies_; ++copy) {
+      state_.layer = copy;
+      state_.context.cache.put(state_.cache_name(id), rows);
+    }
+    rows.values.clear();
+    state_.values[static_cast<std::size_t>(id)] = std::move(rows);
+    caches_.push_back(id);
+  }
+
+  const Node& node_;
+  std::int64_t copies_;
+  RankState state_;
+  std::vector<ValueId> caches_;
+  std::int64_t turn_ = 0;
+};
+
+// fp32 bytes that the node reads of weights and caches on one rank.
+double rotating_bytes(const GraphPlan& plan, const Node& node) {
+  double bytes = 0;
+  for (const ValueId id : node.weights) bytes += 4.0 * static_cast<double>(plan.layouts.largest(id));
+  for (const ValueId id : node.inputs) {
+    if (plan.graph.tensor_of(id).lifetime == Lifetime::kCache) bytes += 4.0 * static_cast<double>(plan.layouts.largest(id));
+  }
+  return bytes;
+}
+
+std::int64_t copies_of(double bytes, double cache_bytes) {
+  if (bytes <= 0) return 1;
+  const double wanted = std::min(2 * cache_bytes, std::max(kMostCopyBytes, bytes)) / bytes;
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(wanted)), 1, kMostCopies);
+}
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// All ranks agree on when to stop: rank 0 decides and tells.
+bool goes_on(Endpoint& endpoint, int ranks, bool mine) {
+  if (endpoint.rank() == 0) {
+    for (int peer = 1; peer < ranks; ++peer) endpoint.send(peer, {{mine ? 1.0F : 0.0F}}, 0, 0);
+    return mine;
+  }
+  return endpoint.receive(0).values.front() > 0.5F;
+}
+
+struct RankTiming {
+  std::vector<double> seconds;
+  bool is_correct = true;
+};
+
+RankTiming measure(NodeBench& bench, Endpoint& endpoint, int ranks, const StoppingRule& rule) {
+  RankTiming timing;
+  const double first = bench.fingerprint();
+  bench.make_copies();
+  const auto start = Clock::now();
+  do {
+    endpoint.barrier();
+    const auto begin = Clock::now();
+    bench.run();
+    timing.seconds.push_back(seconds_since(begin));
+  } while (goes_on(endpoint, ranks, !rule.is_enough(timing.seconds, seconds_since(start))));
+  const double last = bench.fingerprint();
+  timing.is_correct = std::isfinite(first) && first == last;
+  return timing;
+}
+
+}  // namespace
+
+NodeTiming time_node(const NodeCase& c, const NodeTimerOptions& options) {
+  const GraphPlan plan(*c.graph, c.batch);
+  const auto ranks = static_cast<int>(c.graph->mesh.ranks());
+  const TensorSource source(1);
+  const Kernels& kernels = options.kernels != nullptr ? *options.kernels : host_kernels();
+  const std::int64_t copies = copies_of(rotating_bytes(plan, c.graph->nodes[c.node]), options.cache_bytes);
+  std::vector<CacheStore> caches(static_cast<std::size_t>(ranks));
+  std::vector<WeightStore> weights(static_cast<std::size_t>(ranks));
+  std::vector<RankTiming> timings(static_cast<std::size_t>(ranks));
+  Communicator communicator(ranks, {.timeout = options.timeout, .transport = options.transport});
+  communicator.run([&](Endpoint& endpoint) {
+    const auto at = static_cast<std::size_t>(endpoint.rank());
+    const RankContext context{.source = source, .kernels = kernels, .cache = caches[at], .weights = weights[at]};
+    NodeBench bench(plan, c, context, endpoint, copies);
+    timings[at] = measure(bench, endpoint, ranks, options.rule);
+  });
+  ByteWriter out;
+  for (const RankTiming& timing : timings) {
+    out.numbers(timing.seconds);
+    out.number(timing.is_correct);
+  }
+  NodeTiming result;
+  std::vector<double> slowest;
+  for (const std::string& text : communicator.transport().share(out.take(), options.timeout)) {
+    ByteReader in(text);
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto seconds = in.numbers<double>();
+      result.is_correct = in.number<bool>() && result.is_correct;
+      slowest.resize(std::max(slowest.size(), seconds.size()), 0.0);
+      for (std::size_t i = 0; i < seconds.size(); ++i) slowest[i] = std::max(slowest[i], seconds[i]);
+    }
+  }
+  result.samples = slowest.size();
+  result.seconds = summary_of(std::move(slowest));
+  return result;
+}
+
+}  // namespace shardplan

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""The program with its ranks in processes of an MPI launcher.
+
+    mpi_ranks.py PROGRAM ranks N       a check on N processes holds
+    mpi_ranks.py PROGRAM broken        a spoiled check ends with status 1 and its table
+    mpi_ranks.py PROGRAM too_many      more ranks than processes: one line, status 2
+    mpi_ranks.py PROGRAM killed        a rank that is killed is named, with what the others were doing
+    mpi_ranks.py PROGRAM stopped       a rank that hangs is named by who waits for it, and the run ends
+    mpi_ranks.py PROGRAM namespaces    ranks in two network namespaces, over a virtual wire
+
+Exit status: 0 as expected, 1 not, 4 skipped, with the reason.
+"""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIPPED = 4
+CHECK = ["calibrate", "check", "--backend", "host"]
+LONG_CHECK = [*CHECK, "--timeout-ms", "3000"]
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
+
+
+def mpirun(count, *words):
+    return ["mpirun", "--oversubscribe", "-n", str(count), *words]
+
+
+def run(words, timeout=240):
+    return subprocess.run(words, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL, env=ENVIRONMENT, check=False)
+
+
+def require(condition, what, text):
+    if condition:
+        return 0
+    print(f"{what}; it said:\n{text[-3000:]}")
+    return 1
+
+
+def check_ranks(program, count):
+    model, lowering = ("moe", "expert_parallel") if int(count) < 8 else ("dense", "attention_dp")
+    result = run(mpirun(count, program, *CHECK, "--model", model, "--lowering", lowering))
+    said = result.stdout + result.stderr
+    return require(result.returncode == 0 and f"up to {count} ranks in {count} processes" in said and ", 0 broken" in said, "the check does not hold", said)
+
+
+def check_broken(program):
+    result = run(mpirun(2, program, *CHECK, "--model", "dense", "--lowering", "tensor_parallel", "--break", "halve_message"))
+    said = result.stdout + result.stderr
+    return require(result.returncode == 1 and "BROKEN" in said and "rows do not hold" in said, "a spoiled run went unnoticed", said)
+
+
+def check_too_many(program):
+    result = run(mpirun(2, program, *CHECK, "--ranks", "4"))
+    return require(result.returncode == 2 and "4 ranks, but the launcher started 2 processes" in result.stderr, "no clear line", result.stderr)
+
+
+def process_of_rank(launcher, rank):
+    """Of the processes below the launcher the one that is `rank`, once it runs."""
+    wanted = f"OMPI_COMM_WORLD_RANK={rank}".encode()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as stream:
+                names = stream.read().split(b"\0")
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as stream:
+                parent = int(stream.read().rsplit(")", 1)[1].split()[1])
+        except (OSError, IndexError):
+            continue
+        if wanted in names and parent == launcher:
+            return int(pid)
+    return None
+
+
+def disturbed(program, how):
+    """What a run of three ranks says when rank 1 gets a signal after a while, and how long it took to end."""
+    words = mpirun(3, program, *LONG_CHECK, "--ranks", "3", "--model", "small")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL, env=ENVIRONMENT) as launcher:
+        pid = None
+        for _ in range(200):
+            time.sleep(0.1)
+            pid = process_of_rank(launcher.pid, 1)
+            if pid:
+                break
+        time.sleep(1.5)
+        start = time.monotonic()
+        if pid:
+            os.kill(pid, how)
+        try:
+            said, _ = launcher.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            launcher.kill()
+            said = "it never ended\n" + launcher.communicate()[0]
+        return launcher.returncode, said, time.monotonic() - start
+
+
+def check_killed(program):
+    status, said, seconds = disturbed(program, signal.SIGKILL)
+    fine = status != 0 and seconds < 30 and re.search(r"rank 1 .*(signal 9|does not answer)", said) and re.search(r"rank [02] was ended from outside in \w+ \(step", said)
+    return require(fine, f"status {status} after {seconds:.0f} s", said)
+
+
+def check_stopped(program):
+    status, said, seconds = disturbed(program, signal.SIGSTOP)
+    fine = status != 0 and seconds < 40 and re.search(r"rank [02] in \w+ \(step \d+, node -?\d+\): waited 3000 ms for rank 1, last heard of in|rank 1 does not answer", said)
+    return require(fine, f"status {status} after {seconds:.0f} s", said)
+
+
+class Namespaces:
+    """Two network namespaces joined by a virtual wire, each standing for a node."""
+
+    def __init__(self):
+        self.names = [f"shardplan{os.getpid()}{side}" for side in "ab"]
+        self.addresses = ["10.213.77.1", "10.213.77.2"]
+
+    def ip(self, *words):
+        return subprocess.run(["ip", *words], capture_output=True, text=True, check=False).returncode == 0
+
+    def up(self):
+        wires = [f"sp{os.getpid() % 100000}{side}" for side in "ab"]
+        done = all(self.ip("netns", "add", name) for name in self.names)
+        done = done and self.ip("link", "add", wires[0], "type", "veth", "peer", "name", wires[1])
+        for name, wire, address in zip(self.names, wires, self.addresses):
+            done = done and self.ip("link", "set", wire, "netns", name)
+            done = done and self.ip("-n", name, "addr", "add", f"{address}/24", "dev", wire)
+            done = done and self.ip("-n", name, "link", "set", wire, "up") and self.ip("-n", name, "link", "set", "lo", "up")
+        return done
+
+    def down(self):
+        for name in self.names:
+            self.ip("netns", "del", name)
+
+
+def check_namespaces(program):
+    if shutil.which("ip") is None:
+        print("skipped: no ip command")
+        return SKIPPED
+    spaces = Namespaces()
+    try:
+        if not spaces.up():
+            print("skipped: network namespaces are not permitted here")
+            return SKIPPED
+        with tempfile.TemporaryDirectory() as folder:
+            agent = os.path.join(folder, "agent.sh")
+            with open(agent, "w", encoding="utf-8") as stream:   # what a remote shell is on a cluster: HOST COMMAND ...
+                stream.write("#!/bin/sh\nhost=$1; shift\ncase $host in\n")
+                for name, address in zip(spaces.names, spaces.addresses):
+                    stream.write(f"  {address}) exec ip netns exec {name} sh -c \"$*\" ;;\n")
+                stream.write("esac\nexit 1\n")
+            os.chmod(agent, 0o755)
+            hosts = ",".join(f"{address}:2" for address in spaces.addresses)
+            wire = ["--mca", "plm_rsh_agent", agent, "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "10.213.77.0/24",
+                    "--mca", "oob_tcp_if_include", "10.213.77.0/24"]
+            words = ["ip", "netns", "exec", spaces.names[0], "mpirun", "--host", hosts, "--map-by", "node", *wire, "-n", "4", program, *CHECK,
+                     "--model", "dense", "--lowering", "pipeline"]
+            result = run(words)
+        said = result.stdout + result.stderr
+        return require(result.returncode == 0 and "4 processes" in said and ", 0 broken" in said, "the check over two namespaces does not hold", said)
+    finally:
+        spaces.down()
+
+
+def main():
+    program, what, *rest = sys.argv[1:]
+    if not os.access(program, os.X_OK) or shutil.which("mpirun") is None:
+        print("skipped: no program, or no mpirun")
+        return SKIPPED
+    return globals()[f"check_{what}"](os.path.abspath(program), *rest)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+#include "tools/commands/calibrate/run.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "base/errors.h"
+#include "base/progress.h"
+#include "calibrate/records/record_writer.h"
+#include "calibrate/run/host_device.h"
+#include "calibrate/run/node_timer.h"
+#include "tools/cli/flag_builders.h"
+#include "tools/cli/output.h"
+#include "tools/cli/program.h"
+#include "tools/cli/standard_output.h"
+#include "tools/commands/calibrate/backend.h"
+#include "tools/commands/calibrate/step_flags.h"
+
+namespace shardplan {
+namespace {
+
+constexpr const char* kHelp =
+    "Measures what the asked models' steps consist of at the asked degrees: every product, attention, grouped product and\n"
+    "message that their step graphs contain, each shape once. Results are appended to a file of one JSON object per line as\n"
+    "they come; the same command goes on where an earlier one stopped. `calibrate fit` makes a profile of them.";
+
+struct RunFlags {
+  BackendFlags backend;
+  StepSetFlags steps;
+  std::string records;
+  std::optional<double> seconds;
+};
+
+struct RunCounts {
+  std::int64_t measured = 0;
+  std::int64_t known = 0;
+  std::int64_t beyond = 0;   // need more ranks than there are, or are not measured by the backend
+};
+
+Record record_of(const NodeCase& c, const NodeTiming& timing, const std::string& device) {
+  if (!timing.is_correct) throw InternalError(c.key() + ": two runs of the same computation differ, or are not finite");
+  return {.kind = c.kind, .format = c.format, .shape = c.shape, .ranks = c.ranks, .flops = c.flops, .bytes = c.bytes,
+          .microseconds = timing.seconds.median * 1e6, .spread = timing.seconds.spread(), .samples = static_cast<std::int64_t>(timing.samples), .device = device, .note = timing.note};
+}
+
+// nullopt for what a device does not measure.
+std::optional<NodeTiming> measured(const NodeCase& c, const CalibrationBackend& backend, const NodeTimerOptions& options) {
+  if (backend.device == nullptr) return time_node(c, options);
+  const auto timing = backend.device->time(c, options.rule);
+  if (!timing) return std::nullopt;
+  return NodeTiming{timing->seconds, timing->samples, true, timing->note};
+}
+
+RunCounts measure_all(const RunFlags& flags, const CalibrationBackend& backend) {
+  const auto cases = node_cases(make_run_plan(flags.steps));
+  RecordHeader header = backend.device != nullptr ? backend.device->header() : host_header();
+  header.program = program_version();
+  RecordWriter writer(backend.first ? flags.records : "/dev/null", header);
+  const NodeTimerOptions options{.rule = {.most_seconds = flags.seconds.value_or(0.5)}, .cache_bytes = header.last_level_cache_bytes,
+                                 .transport = backend.transport};
+  Progress progress("run", static_cast<std::int64_t>(cases.size()));
+  RunCounts counts;
+  for (const NodeCase& c : cases) {
+    if (backend.device == nullptr && c.ranks > backend.ranks) ++counts.beyond;
+    else if (writer.has(c.key())) ++counts.known;
+    else {
+      const auto timing = measured(c, backend, options);
+      ++(timing ? counts.measured : counts.beyond);
+      if (timing) writer.append(record_of(c, *timing, header.device));
+    }
+    progress.advance();
+  }
+  return counts;
+}
+
+}  // namespace
+
+void run_calibrate_run(const Words& words) {
+  RunFlags flags;
+  CommandLine line{"shardplan calibrate run", kHelp,
+                   "shardplan calibrate run --backend host --ranks 2 --model dense --tp 1,2 --records records.jsonl",
+                   {backend_flags(flags.backend), step_set_flags(flags.steps)}, {}};
+  line.groups.push_back({"Records",
+                         {text_flag("--records", "FILE", "where results are appended (required)", flags.records),
+                          number_flag("--seconds", "S", "most time for one shape (default: 0.5)", flags.seconds, {0, 60})}});
+  if (!parse_command_line(line, words)) return;
+  if (flags.records.empty()) throw InputError("--records", "is missing", "a file name");
+  check_output({.file = flags.records});
+  const CalibrationBackend backend = open_backend(flags.backend, 2);
+  if (backend.transport != nullptr) throw InputError("calibrate run", "was started by a launcher", "one process: its ranks are threads of the host backend");
+  const RunCounts counts = measure_all(flags, backend);
+  write_standard_output(fmt::format("{} shapes measured, {} were there, {} cannot be measured here: {}\n", counts.measured, counts.known, counts.beyond, flags.records));
+}
+
+}  // namespace shardplan
