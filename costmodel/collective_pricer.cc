@@ -64,10 +64,11 @@ struct CollectiveCurve::Impl {
   PriceMode mode = PriceMode::kCalibrated;
   double sent_ratio = 1;
   bool graph_captured = true;
+  std::string source;
   mutable std::array<std::atomic<double>, kPoints> grid;
 
   [[nodiscard]] CollectivePrice direct(double message) const {
-    return price_collective({kind, message, message * sent_ratio, graph_captured}, *links, *hardware, mode);
+    return price_collective({kind, message, message * sent_ratio, graph_captured, source}, *links, *hardware, mode);
   }
   [[nodiscard]] double at(int point) const {
     double value = grid[static_cast<std::size_t>(point)].load(std::memory_order_relaxed);
@@ -150,6 +151,7 @@ const CollectiveCurve& CollectivePricer::curve(CollectiveKind kind, const GroupS
     curve->mode = impl_->mode;
     curve->sent_ratio = sent_ratio;
     curve->graph_captured = impl_->graph_captured;
+    curve->source = impl_->kernels.options().source;
     entry = std::make_unique<CollectiveCurve>(std::move(curve));
   }
   return *entry;

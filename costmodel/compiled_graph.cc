@@ -42,6 +42,7 @@ void attach_model(const WorkForm& form, const CollectivePricer& collectives, con
     if (out.model != nullptr) out.curve = &kernels.experts(*out.model, form.experts, *experts, out.device);
   } else if (form.attention.heads > 0) {
     out.model = kernels.attention_model(family_name(form.family), format_name(form), form.attention);
+    if (out.model != nullptr && form.family == KernelFamily::kAttentionDecode) out.plane = &kernels.decode_attention(*out.model, form.attention, out.device);
   }
 }
 
@@ -71,7 +72,7 @@ CompiledWork compile_work(const WorkForm& form, const CollectivePricer& collecti
   out.own_kernel = form.own_kernel;
   attach_model(form, collectives, experts, out);
   if (out.model != nullptr) {
-    out.seconds_per_flop = 1 / peak;
+    out.seconds_per_flop = 1 / (peak * hardware.device.sustained);
     out.seconds_per_byte = 1 / bandwidth;
     out.fixed = form.own_kernel ? out.model->parameters.front() * 1e-6 : 0;
     return out;
@@ -117,6 +118,15 @@ CompiledTraffic compile_traffic(const StepGraph& graph, const Node& node, const 
   const double ratio = out.form.message_ratio > 0 ? moved / out.form.message_ratio : 0;
   out.curve = &collectives.curve(out.form.kind, group_shape(graph, node.group, axes), ratio);
   return out;
+}
+
+// Rooflines that were not fitted on this kernel: an estimate.
+constexpr Spread kUnfitted{0.7, 1.4};
+
+Spread spread_of(const CompiledWork& work, const SymbolTable::Values& values) {
+  if (work.model == nullptr) return kUnfitted;
+  const auto value = [&](std::size_t term) { return values[static_cast<std::size_t>(work.terms[term].symbol)]; };
+  return spread_at(*work.model, work.family == KernelFamily::kAttentionDecode ? value(1) : value(0) * work.tokens_ratio);
 }
 
 const char* bound_of(const CompiledWork& work, const NodeWork& done) {
@@ -218,11 +228,7 @@ double CompiledGraph::model_seconds(const CompiledWork& work, const SymbolTable:
   const double* parameters = work.model->parameters.data();
   const AttentionShape& a = work.attention;
   if (work.curve != nullptr) return work.curve->us(value(0) * work.tokens_ratio) * 1e-6;
-  if (work.family == KernelFamily::kAttentionDecode) {
-    const double batch = value(0);
-    return decode_attention_us({.batch = batch, .positions = value(1) / batch, .heads = a.heads, .kv_heads = a.kv_heads, .qk_dim = a.qk_dim,
-                                .v_dim = a.v_dim, .position_bytes = a.position_bytes}, work.device, parameters) * 1e-6;
-  }
+  if (work.plane != nullptr) return work.plane->us(value(0), value(1) / value(0)) * 1e-6;
   const double prompts = std::max(value(3), 1e-9);
   return context_attention_us({.batch = prompts, .tokens = value(0) / prompts, .keys = value(1) / prompts, .pairs = value(2) / prompts,
                                .heads = a.heads, .kv_heads = a.kv_heads, .qk_dim = a.qk_dim, .v_dim = a.v_dim,
@@ -326,7 +332,7 @@ void CompiledGraph::describe(const SymbolTable::Values& values, const SymbolTabl
       const NodeWork done = work(*node.work, values, means, 1);
       if (done.seconds + done.fixed > 0) {
         out.ops.push_back({graph_->op_of(source).name, count, Flops(done.flops), done.bytes, done.kv_bytes,
-                           Seconds(done.seconds + done.fixed), bound_of(*node.work, done)});
+                           Seconds(done.seconds + done.fixed), bound_of(*node.work, done), spread_of(*node.work, values)});
       }
     }
     if (!node.traffic) continue;
@@ -336,7 +342,7 @@ void CompiledGraph::describe(const SymbolTable::Values& values, const SymbolTabl
     const CollectivePrice price = node.traffic->curve->direct(message);
     out.collectives.push_back({graph_->tensor_of(source.inputs[0]).name, node_kind_name(source.kind), std::string(price.algorithm),
                                node.traffic->form.group_size, count, message, node.traffic->form.sent_ratio * units,
-                               node.traffic->lse_ratio * units, Seconds(traffic_seconds(*node.traffic, values, 1))});
+                               node.traffic->lse_ratio * units, Seconds(traffic_seconds(*node.traffic, values, 1)), price.spread});
   }
 }
 

@@ -56,6 +56,7 @@ struct CompiledWork {
   // A fitted model where the profile has one; the roofline above is then only what it must not beat.
   const KernelModel* model = nullptr;
   const RowCurve* curve = nullptr;       // products, experts
+  const PlaneCurve* plane = nullptr;     // decode attention
   AttentionShape attention;
   KernelDevice device;
   bool own_kernel = true;
@@ -83,7 +84,6 @@ struct NodeWork {
   double seconds = 0;            // of the busiest rank
   double mean_seconds = 0;       // of an average rank
   double fixed = 0;
-  double size = 0;               // what the spread of a fitted model depends on: rows, tokens, positions
 };
 
 class CompiledGraph {

@@ -19,6 +19,18 @@ double grid_rows(int point, int per_octave) {
   return std::ldexp(1.0 + static_cast<double>(point % per_octave) / per_octave, octave);
 }
 
+// Place of `x` >= 1 on a grid with points evenly spaced inside each octave.
+double place_of(double x, int per_octave) {
+  int exponent = 0;
+  const double mantissa = std::frexp(x, &exponent) * 2 - 1;    // x = (1 + mantissa) * 2^(exponent-1)
+  return (exponent - 1 + mantissa) * per_octave;
+}
+
+constexpr int kBatchOctaves = 13, kBatchPoints = 8;
+constexpr int kPositionOctaves = 22, kPositionPoints = 4;
+constexpr std::size_t kBatchSize = kBatchOctaves * kBatchPoints + 1;
+constexpr std::size_t kPositionSize = kPositionOctaves * kPositionPoints + 1;
+
 using Key = std::vector<double>;
 
 Key key_of(const KernelModel& model, const std::vector<double>& shape) {
@@ -39,9 +51,7 @@ RowCurve::RowCurve(int points_per_octave, const std::function<double(double)>& u
 
 double RowCurve::us(double rows) const {
   if (rows <= 1) return values_.front();
-  int exponent = 0;
-  const double mantissa = std::frexp(rows, &exponent) * 2 - 1;    // rows = (1 + mantissa) * 2^(exponent-1)
-  const double place = (exponent - 1 + mantissa) * per_octave_;   // grid points are evenly spaced inside an octave
+  const double place = place_of(rows, per_octave_);
   const auto last = static_cast<double>(values_.size() - 1);
   if (place < last) {
     const auto below = static_cast<std::size_t>(place);
@@ -52,11 +62,38 @@ double RowCurve::us(double rows) const {
   return values_.back() + slope * (rows - std::ldexp(1.0, kOctaves));
 }
 
+PlaneCurve::PlaneCurve(std::function<double(double, double)> us) : direct_(std::move(us)), values_(kBatchSize * kPositionSize) {}
+
+double PlaneCurve::at(std::size_t i, std::size_t j) const {
+  std::atomic<float>& slot = values_[i * kPositionSize + j];
+  float value = slot.load(std::memory_order_relaxed);
+  if (value == 0) {
+    value = static_cast<float>(direct_(grid_rows(static_cast<int>(i), kBatchPoints), grid_rows(static_cast<int>(j), kPositionPoints)));
+    slot.store(value, std::memory_order_relaxed);
+  }
+  return static_cast<double>(value);
+}
+
+double PlaneCurve::us(double x, double y) const {
+  const double row = place_of(std::max(x, 1.0), kBatchPoints);
+  const double column = place_of(std::max(y, 1.0), kPositionPoints);
+  if (row >= kBatchSize - 1 || column >= kPositionSize - 1) return direct_(x, y);
+  const auto i = static_cast<std::size_t>(row);
+  const auto j = static_cast<std::size_t>(column);
+  const double down = row - static_cast<double>(i);
+  const double right = column - static_cast<double>(j);
+  const double low = at(i, j) + (at(i, j + 1) - at(i, j)) * right;
+  if (down == 0) return low;
+  const double high = at(i + 1, j) + (at(i + 1, j + 1) - at(i + 1, j)) * right;
+  return low + (high - low) * down;
+}
+
 struct KernelPricer::Impl {
   const HardwareProfile& hardware;
   KernelOptions options;
   mutable std::shared_mutex mutex;
   mutable std::map<Key, std::unique_ptr<RowCurve>> curves;
+  mutable std::map<Key, std::unique_ptr<PlaneCurve>> planes;
 
   const RowCurve& curve(const Key& key, int per_octave, const std::function<double(double)>& us) const {
     {
@@ -81,15 +118,16 @@ struct KernelPricer::Impl {
 };
 
 KernelPricer::KernelPricer(const HardwareProfile& hardware, KernelOptions options)
-    : impl_(new Impl{hardware, std::move(options), {}, {}}) {}
+    : impl_(new Impl{hardware, std::move(options), {}, {}, {}}) {}
 KernelPricer::~KernelPricer() = default;
+const KernelOptions& KernelPricer::options() const { return impl_->options; }
 
 const KernelModel* KernelPricer::model(const std::string& family, const std::string& format) const {
-  return impl_->find(family + "." + format);
+  return impl_->find(family + "." + std::string(row_format(format)));
 }
 
 const KernelModel* KernelPricer::attention_model(const std::string& family, const std::string& format, const AttentionShape& shape) const {
-  const std::array<std::string, 2> formats{format, "bf16"};
+  const std::array<std::string, 2> formats{std::string(row_format(format)), "bf16"};
   for (const std::string& name : formats) {
     const std::string base = family + "." + name;
     if (shape.latent) {
@@ -119,6 +157,19 @@ const RowCurve& KernelPricer::gemm(const KernelModel& model, const GemmShape& sh
     const double product = tile_gemm_us(s, device, model.parameters.data(), model.tiles);
     return product + (impl_->options.quantisation_apart ? quantisation_us(s, device, model.parameters.data()) : 0);
   });
+}
+
+const PlaneCurve& KernelPricer::decode_attention(const KernelModel& model, const AttentionShape& shape, const KernelDevice& device) const {
+  const Key key = key_of(model, {shape.heads, shape.kv_heads, shape.qk_dim, shape.v_dim, shape.position_bytes});
+  const std::unique_lock lock(impl_->mutex);
+  auto& plane = impl_->planes[key];
+  if (!plane) {
+    plane = std::make_unique<PlaneCurve>([&model, shape, device](double batch, double positions) {
+      return decode_attention_us({.batch = batch, .positions = positions, .heads = shape.heads, .kv_heads = shape.kv_heads, .qk_dim = shape.qk_dim,
+                                  .v_dim = shape.v_dim, .position_bytes = shape.position_bytes}, device, model.parameters.data());
+    });
+  }
+  return *plane;
 }
 
 const RowCurve& KernelPricer::experts(const KernelModel& model, const ExpertsShape& shape, const ExpertLoadModel& load, const KernelDevice& device) const {

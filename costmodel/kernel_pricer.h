@@ -2,6 +2,7 @@
 // once over the number of rows and looked up in nanoseconds after that. Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,6 +31,19 @@ class RowCurve {
   std::vector<double> values_;
 };
 
+// Microseconds over two counts, both from 1: a point is computed when it is first asked for, and between points the value is
+// linear in both. Thread-safe.
+class PlaneCurve {
+ public:
+  explicit PlaneCurve(std::function<double(double, double)> us);
+  [[nodiscard]] double us(double x, double y) const;
+
+ private:
+  [[nodiscard]] double at(std::size_t i, std::size_t j) const;
+  std::function<double(double, double)> direct_;
+  mutable std::vector<std::atomic<float>> values_;   // 0: not yet known
+};
+
 // Attention on the rank, but for the batch.
 struct AttentionShape {
   double heads = 0;             // of queries, on the rank; 0: not attention
@@ -45,6 +59,7 @@ class KernelPricer {
  public:
   KernelPricer(const HardwareProfile& hardware, KernelOptions options);
   ~KernelPricer();
+  [[nodiscard]] const KernelOptions& options() const;
 
   // The fitted row for a family ("gemm") and format ("fp8"), `variant` (".d128", ...) closest of those there are; of the asked
   // source where there is one. nullptr: the profile has none, a roofline must do.
@@ -53,6 +68,8 @@ class KernelPricer {
 
   // Curves over rows (tokens of the EP group for experts); live as long as the pricer. `shape.m` and loads are ignored.
   [[nodiscard]] const RowCurve& gemm(const KernelModel& model, const GemmShape& shape, const KernelDevice& device) const;
+  // Over sequences and positions of each.
+  [[nodiscard]] const PlaneCurve& decode_attention(const KernelModel& model, const AttentionShape& shape, const KernelDevice& device) const;
   [[nodiscard]] const RowCurve& experts(const KernelModel& model, const ExpertsShape& shape, const ExpertLoadModel& load,
                                         const KernelDevice& device) const;
 

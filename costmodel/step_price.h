@@ -40,6 +40,7 @@ struct OpRow {
   double kv_bytes = 0;              // of which cached K and V
   Seconds time;                     // each
   std::string bound;                // "compute", "memory", "fixed"
+  Spread spread;                    // 10th and 90th percentile of measured/predicted of this kernel at this size
 };
 struct CollectiveRow {
   std::string name;                 // the value that moves: "attention_out", ...
@@ -51,6 +52,7 @@ struct CollectiveRow {
   double sent_bytes_per_rank = 0;
   double lse_bytes = 0;             // of which log-sum-exp beside partial outputs
   Seconds time;
+  Spread spread;                    // as of an operation
 };
 struct StepBreakdown {
   StepTime time;                    // one step through all stages (latency)

@@ -35,7 +35,7 @@ void name_origin(Json& profile, const std::string& origin, bool other_device) {
     if (!profile.contains(section)) continue;
     for (auto& [key, row] : profile[section].items()) {
       std::string source = row.value("source", "");
-      if (other_device && row.contains("form") && !row.contains("transferred_from")) row["transferred_from"] = origin;
+      if (other_device && (row.contains("form") || row.contains("spread")) && !row.contains("transferred_from")) row["transferred_from"] = origin;
       if (!source.starts_with(kTaken)) row["source"] = std::string(kTaken) + origin + ": " + source;
     }
   }

@@ -105,6 +105,19 @@ const std::vector<ParameterSpec>& form_parameters(KernelForm form) {
   return tile_gemm_parameters();
 }
 
+std::string_view row_format(std::string_view format) {
+  struct Alias {
+    std::string_view format, row;
+  };
+  constexpr std::array<Alias, 11> kAliases{{{"fp16", "bf16"}, {"fp32", "bf16"}, {"fp8_channel", "fp8"}, {"fp8_ds_mla", "fp8"}, {"fp8_index", "fp8"},
+                                            {"nvfp4_a16", "mxfp4"}, {"mxfp4_a16", "mxfp4"}, {"int4_g128", "int4"}, {"int4_g64", "int4"},
+                                            {"int4_g32", "int4"}, {"int8_a16", "int8"}}};
+  for (const Alias& alias : kAliases) {
+    if (alias.format == format) return alias.row;
+  }
+  return format;
+}
+
 Spread spread_at(const KernelModel& model, double x) {
   Spread found = model.spread;
   for (const RegimeSpread& regime : model.regimes) {

@@ -54,6 +54,7 @@ struct TileShape {
 };
 
 struct KernelModel {
+  std::string key;                       // of its row: "gemm.fp8"
   KernelForm form = KernelForm::kTileGemm;
   std::vector<double> parameters;        // in the order of form_parameters
   std::vector<TileShape> tiles;          // kTileGemm
@@ -62,6 +63,9 @@ struct KernelModel {
   std::vector<RegimeSpread> regimes;     // ascending
   std::string transferred_from;          // another machine's row, scaled by datasheet ratios; empty: fitted here
 };
+
+// How rows of coefficients call a number format: by the arithmetic and the width, "int4" for "int4_g128".
+[[nodiscard]] std::string_view row_format(std::string_view format);
 
 // The spread of the regime that `x` falls in.
 [[nodiscard]] Spread spread_at(const KernelModel& model, double x);

@@ -38,6 +38,7 @@ struct DeviceSpec {
   BytesPerSecond memory_bandwidth;
   std::array<FlopsPerSecond, kMathFormats> peak{};  // dense; 0: format not supported
   double power_watts = 0;
+  double sustained = 1;  // share of the peak that the power cap leaves dense products that run for long
 
   [[nodiscard]] Bytes visible_memory() const { return reserved < memory ? memory - reserved : Bytes(0); }
 };
@@ -57,6 +58,8 @@ struct CollectiveCoefficients {
   double efficiency = 0.8;
   Bytes half{4'000'000};  // where the ramp doubles the volume term
   double ramp = 0.5;
+  Spread spread{0.8, 1.25};  // 10th and 90th percentile of measured/predicted; the default is an estimate
+  FitRecord fit;
 };
 
 // A mesh has a link per pair: no real one is larger, and links grow with the square.
@@ -123,8 +126,10 @@ struct HardwareEntry {
 [[nodiscard]] const KernelCoefficients& kernel_coefficients(const HardwareProfile&, const std::string& family,
                                                             const std::string& format);
 
-// Coefficients of a collective `kind` ("all_reduce", "inter.all_to_all"): the exact row, else the all_reduce row of
+// Coefficients of a collective `kind` ("all_reduce", "inter.all_to_all"): the row of `source` ("trtllm") where there is one, else
+// the exact row, else the all_reduce row of
 // the same scope ("" or "inter."), else the values a CollectiveCoefficients starts with.
-[[nodiscard]] const CollectiveCoefficients& collective_coefficients(const HardwareProfile&, std::string_view kind);
+[[nodiscard]] const CollectiveCoefficients& collective_coefficients(const HardwareProfile&, std::string_view kind,
+                                                                    std::string_view source = {});
 
 }  // namespace shardplan

@@ -140,6 +140,7 @@ void read_kernels(SourcedObject& root, HardwareProfile& profile) {
     if (row.has("form")) {
       KernelModel& model = profile.kernel_models[key];
       model = read_model(row);
+      model.key = key;
       model.fit.on = profile.sources["/kernels/" + key];
       return;
     }
@@ -155,14 +156,18 @@ void read_kernels(SourcedObject& root, HardwareProfile& profile) {
 void read_collectives(SourcedObject& root, HardwareProfile& profile) {
   for_each_row(root, "collectives", profile.sources, [&](const std::string& key, JsonObject& row) {
     constexpr std::string_view kInter = "inter.";
-    require_name(key.starts_with(kInter) ? std::string_view(key).substr(kInter.size()) : key, kCollectives,
-                 row.where());
+    const std::string_view kind = key.starts_with(kInter) ? std::string_view(key).substr(kInter.size()) : key;
+    require_name(kind.substr(0, kind.find('@')), kCollectives, row.where());
     CollectiveCoefficients& collective = profile.collectives[key];
     collective.base = short_time(row, "base");
     collective.per_rank = short_time(row, "per_rank");
     collective.efficiency = row.number("efficiency", kMinEfficiency, 1);
     collective.half = parse_bytes(row.string("half"), row.where("half"));
     collective.ramp = row.number("ramp", 0, 1);
+    const std::string from = row.string_or("transferred_from", "");
+    if (auto spread = row.object_if("spread")) collective.spread = read_spread(*spread, from.empty() ? 1 : kTransferSpread);
+    collective.fit = {profile.sources["/collectives/" + key], row.integer_or("points", 0, 0, 1'000'000'000), row.number_or("held_out_median", 0, 0, 100),
+                      row.number_or("held_out_mean", 0, 0, 100)};
   });
 }
 

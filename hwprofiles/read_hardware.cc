@@ -37,6 +37,7 @@ DeviceSpec read_device(SourcedObject object) {
   device.reserved = object.has("reserved") ? object.bytes("reserved") : usual_reserve(device);
   device.memory_bandwidth = object.bandwidth("memory_bandwidth");
   device.power_watts = object.number("power_watts", 1e6);
+  if (object.has("sustained")) device.sustained = object.number("sustained", 1);
   SourcedObject peak = object.section("peak");
   for (std::size_t i = 0; i < kFormatKeys.size(); ++i) {
     if (peak.has(kFormatKeys[i])) device.peak[i] = peak.flops_rate(kFormatKeys[i]);

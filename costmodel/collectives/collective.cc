@@ -33,6 +33,14 @@ CollectiveRequest completed(CollectiveRequest request, int ranks) {
   return request;
 }
 
+// Of the row that the price rests on most.
+Spread spread_of(std::string_view algorithm, const CollectiveRequest& request, const GroupLinks& links, const HardwareProfile& profile) {
+  if (links.nodes > 1) return across(request.kind, profile).spread;
+  if (algorithm == "one_shot" || algorithm == "two_shot") return collective_coefficients(profile, "graph_all_reduce", request.source).spread;
+  if (algorithm == "nvls") return collective_coefficients(profile, "nvls_all_reduce").spread;
+  return inside(request.kind, profile).spread;
+}
+
 Seconds speed_of_light(const CollectiveRequest& request, const GroupLinks& links) {
   const bool all_to_all = request.kind == CollectiveKind::kAllToAll;
   const BytesPerSecond bandwidth = all_to_all ? links.all_to_all_bandwidth : links.ring_bandwidth;
@@ -67,16 +75,17 @@ const std::vector<CollectiveAlgorithm>& collective_algorithms() {
 
 CollectivePrice price_collective(const CollectiveRequest& asked, const GroupLinks& links,
                                  const HardwareProfile& profile, PriceMode mode) {
-  if (nothing_moves(asked, links)) return {Seconds(0), "none"};
+  if (nothing_moves(asked, links)) return {Seconds(0), "none", {1, 1}};
   const CollectiveRequest request = completed(asked, links.ranks);
-  if (mode == PriceMode::kSpeedOfLight) return {speed_of_light(request, links), bounding_algorithm(request.kind)};
-  CollectivePrice best{Seconds(0), ""};
+  if (mode == PriceMode::kSpeedOfLight) return {speed_of_light(request, links), bounding_algorithm(request.kind), {1, 1}};
+  CollectivePrice best{Seconds(0), "", {}};
   for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {
     if (!algorithm.applies(request, links)) continue;
     const Seconds time = algorithm.time(request, links, profile);
-    if (best.algorithm.empty() || time < best.time) best = {time, algorithm.name};
+    if (best.algorithm.empty() || time < best.time) best = {time, algorithm.name, {}};
   }
   ensure(!best.algorithm.empty(), "some algorithm applies to every collective");
+  best.spread = spread_of(best.algorithm, request, links, profile);
   return best;
 }
 

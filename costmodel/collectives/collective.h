@@ -28,6 +28,7 @@ struct CollectiveRequest {
   double message_bytes = 0;    // full buffer, padding included
   double sent_bytes = 0;       // by the busiest rank on the wire, as the step graph counts them
   bool graph_captured = true;  // launched from a CUDA graph (custom kernels apply)
+  std::string_view source;     // whose custom kernels, where the profile tells: "trtllm"
 };
 
 struct CollectiveAlgorithm {
@@ -42,6 +43,7 @@ struct CollectiveAlgorithm {
 struct CollectivePrice {
   Seconds time;
   std::string_view algorithm;
+  Spread spread{0.8, 1.25};  // of the row it was priced with
 };
 
 // Least time over the algorithms that apply; zero for one rank or no bytes. kSpeedOfLight: sent_bytes over the

@@ -22,7 +22,7 @@ bool applies(const CollectiveRequest& request, const GroupLinks& links) {
 
 Seconds time(const CollectiveRequest& request, const GroupLinks& links, const HardwareProfile& profile) {
   const bool own_kernel = custom_all_reduce_applies(request, links, kLimit) && profile.collectives.contains(kOwnKernel);
-  const CollectiveCoefficients& row = collective_coefficients(profile, own_kernel ? kOwnKernel : "nvls_all_reduce");
+  const CollectiveCoefficients& row = collective_coefficients(profile, own_kernel ? kOwnKernel : "nvls_all_reduce", request.source);
   const Volume sent{request.message_bytes * (1 + 1.0 / links.ranks)};
   return step_latency(row, links.ranks - 1) + transfer_time(sent, links.intra_bandwidth, row);
 }

@@ -15,7 +15,7 @@ bool applies(const CollectiveRequest& request, const GroupLinks& links) {
 }
 
 Seconds time(const CollectiveRequest& request, const GroupLinks& links, const HardwareProfile& profile) {
-  const CollectiveCoefficients& row = collective_coefficients(profile, "graph_all_reduce");
+  const CollectiveCoefficients& row = collective_coefficients(profile, "graph_all_reduce", request.source);
   const Seconds volume((links.ranks - 1) * request.message_bytes / (links.intra_bandwidth.value() * row.efficiency));
   return step_latency(row, links.ranks - 1) + volume;
 }

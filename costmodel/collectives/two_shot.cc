@@ -16,7 +16,7 @@ bool applies(const CollectiveRequest& request, const GroupLinks& links) {
 }
 
 Seconds time(const CollectiveRequest& request, const GroupLinks& links, const HardwareProfile& profile) {
-  const CollectiveCoefficients& row = collective_coefficients(profile, "graph_all_reduce");
+  const CollectiveCoefficients& row = collective_coefficients(profile, "graph_all_reduce", request.source);
   return step_latency(row, links.ranks - 1) +
          transfer_time(sent_volume(request, links.ranks), links.intra_bandwidth, row);
 }

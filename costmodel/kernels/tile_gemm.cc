@@ -32,7 +32,6 @@ double tile_us(const GemmShape& s, const KernelDevice& d, const double* c, const
     double time = waves(blocks * split, d.sms, c[kCeil]) * (s.k / split * per_k + cover);
     if (split > 1) time += c[kCred] + 8 * s.m * s.n * s.batch * split / (d.bytes_per_us * c[kEm]);
     best = std::min(best, time);
-    //
   }
   return best;
 }

@@ -21,7 +21,7 @@ const std::vector<Command>& subcommands() {
   static const std::vector<Command> kSubcommands = {
       {"check", "run every sharding of small models and hold it against the unsharded one", run_calibrate_check},
       {"run", "measure what a plan's steps consist of, shape by shape", run_calibrate_run},
-      {"fit", "make a hardware profile of what was measured", run_calibrate_fit},
+      {"fit", "make coefficients of what was measured", run_calibrate_fit},
       {"steps", "measure whole steps and hold them against their price", run_calibrate_steps},
       {"doctor", "say what is wrong with a fabric, from logs and measurements", run_calibrate_doctor},
   };

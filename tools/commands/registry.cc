@@ -23,7 +23,7 @@ const std::vector<Command>& commands() {
       {"estimate", "memory, step times and serving of one configuration", run_estimate},
       {"simulate", "one configuration under single requests: a trace, or synthetic traffic", run_simulate},
       {"validate", "predictions against a table of measured serving points", run_validate},
-      {"calibrate", "run the shards on this machine: proofs, measurements, diagnosis", run_calibrate},
+      {"calibrate", "run the shards on this machine: proofs, measurements, fits, diagnosis", run_calibrate},
       {"models", "the models that are known, or one of them", run_models},
       {"hardware", "the machines that are known, or one of them", run_hardware},
       {"engines", "the inference engines that are known, or the rules of one", run_engines},

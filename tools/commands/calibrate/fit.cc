@@ -1,68 +1,38 @@
 #include "tools/commands/calibrate/fit.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <optional>
-
 #include "base/errors.h"
-#include "base/file.h"
-#include "base/table.h"
-#include "calibrate/records/fit_records.h"
-#include "hwprofiles/profile.h"
 #include "tools/cli/flag_builders.h"
-#include "tools/cli/output.h"
-#include "tools/cli/standard_output.h"
+#include "tools/commands/calibrate/fit_records.h"
+#include "tools/commands/calibrate/fit_tables.h"
 
 namespace shardplan {
 namespace {
 
 constexpr const char* kHelp =
-    "Makes a hardware profile of the records that calibrate run wrote: fixed cost and two efficiencies of each kernel family,\n"
-    "latency and bandwidth of each collective. Three of ten shapes are left out of the fit and judge it.";
-
-using Align = Table::Align;
-
-std::string fit_table(const RecordFit& fit) {
-  Table table({{"what", Align::kLeft}, {"fixed us"}, {"compute"}, {"memory"}, {"fitted"}, {"left out"}, {"mean error"}});
-  const auto quality = [](const FitQuality& q) {
-    return std::vector<std::string>{std::to_string(q.fitted), std::to_string(q.held_out), fmt::format("{:.1f} %", q.error_ratio * 100)};
-  };
-  const auto add = [&](std::vector<std::string> cells, const FitQuality& q) {
-    for (std::string& cell : quality(q)) cells.push_back(std::move(cell));
-    table.add_row(std::move(cells));
-  };
-  for (const auto& [family, k] : fit.kernels) {
-    add({family, fmt::format("{:.2f}", k.fixed_us), fmt::format("{:.3f}", k.compute_efficiency), fmt::format("{:.3f}", k.memory_efficiency)}, k.quality);
-  }
-  for (const auto& [kind, c] : fit.collectives) {
-    add({kind, fmt::format("{:.2f}+{:.2f}(n-1)", c.base_us, c.per_rank_us), "-", fmt::format("{:.3f}", c.efficiency)}, c.quality);
-  }
-  return fmt::format("Peak {:.4g} GFLOP/s, memory {:.4g} GB/s, between ranks {:.4g} GB/s: the best of the records.\n", fit.peak_flops_per_us * 1e-3,
-                     fit.bandwidth_bytes_per_us * 1e-3, fit.link_bytes_per_us * 1e-3) +
-         table.text();
-}
+    "Coefficients of what was measured, with whole shapes held out to judge them.\n"
+    "RECORDS.jsonl, which calibrate run wrote, become the profile of a new machine: --output FILE.\n"
+    "--tables are measurements of a machine that is known (--hardware): wide or long CSV with a .meta.json beside, .jsonl\n"
+    "records, nccl-tests output, or folders of CSV; what physics forbids is left out and said. Where two tables give the\n"
+    "same row the first is plain and the others carry @backend. With --into the rows go into a hardware document, which\n"
+    "--hardware takes; an interrupted fit leaves the old one.";
 
 }  // namespace
 
 void run_calibrate_fit(const Words& words) {
-  std::string records, output, name = "this-host";
-  CommandLine line{"shardplan calibrate fit", kHelp, "shardplan calibrate fit records.jsonl --output this-host.json", {}, {}};
-  line.arguments.push_back({"RECORDS.jsonl", "what calibrate run wrote", true, [&](const std::string& text) { records = text; }});
-  line.groups.push_back({"Profile",
-                         {text_flag("--output", "FILE", "the profile, for --hardware FILE (required)", output),
+  std::string records, output, name = "this-host", hardware, tables, into;
+  CommandLine line{"shardplan calibrate fit", kHelp, "shardplan calibrate fit --hardware h200-sxm --tables nccl.txt,gemm.csv --into ours.json", {}, {}};
+  line.arguments.push_back({"RECORDS.jsonl", "what calibrate run wrote", false, [&](const std::string& text) { records = text; }});
+  line.groups.push_back({"A new machine",
+                         {text_flag("--output", "FILE", "the profile, for --hardware FILE", output),
                           text_flag("--name", "NAME", "its name (default: this-host)", name)}});
+  line.groups.push_back({"A known machine",
+                         {text_flag("--hardware", "NAME", "the machine that was measured: a catalog name or a JSON file", hardware),
+                          text_flag("--tables", "LIST", "files and folders of measurements, with commas between", tables),
+                          text_flag("--into", "FILE", "the hardware document whose rows are replaced (none)", into)}});
   if (!parse_command_line(line, words)) return;
-  if (output.empty()) throw InputError("--output", "is missing", "a file name");
-  check_output({.file = output});
-  const RecordFile file = read_records(records);
-  const RecordFit fit = fit_records(file);
-  std::int64_t ranks = 1;
-  for (const Record& record : file.records) ranks = std::max(ranks, record.ranks);
-  const std::string document = hardware_of(file, fit, name, ranks);
-  static_cast<void>(read_hardware(document, output));   // what is written can be read
-  write_file_atomically(output, document);
-  write_standard_output(fit_table(fit));
+  if (records.empty()) return fit_known_machine(hardware, tables, into);
+  if (!tables.empty()) throw InputError("--tables", "contradicts RECORDS.jsonl", "one of them");
+  fit_new_machine(records, output, name);
 }
 
 }  // namespace shardplan

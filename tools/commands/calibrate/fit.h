@@ -1,4 +1,4 @@
-// shardplan calibrate fit: a profile of a machine from what calibrate run measured on it.
+// shardplan calibrate fit: coefficients of what was measured.
 #pragma once
 
 #include "tools/commands/command.h"

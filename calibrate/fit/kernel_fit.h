@@ -1,0 +1,53 @@
+// Fitting one kernel family of one format: samples in, a KernelModel and how well it held on shapes it did not see out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hwprofiles/kernel_model.h"
+#include "hwprofiles/profile.h"
+
+namespace shardplan {
+
+// Samples of one row of a profile. Parallel vectors, one entry per sample.
+struct FitInput {
+  std::string key;                           // "gemm.bf16", "attention_decode.fp8.d128", ...; "@backend" for another source
+  std::string on;                            // "vllm 0.24.0 gemm_perf"
+  KernelForm form = KernelForm::kTileGemm;
+  std::vector<std::string> collectives;      // rows of "collectives" instead of a kernel: five parameters of each, in this order
+  std::vector<TileShape> tiles;
+  std::vector<double> start;                 // empty: the form's own
+  std::vector<bool> held;                    // parameters that do not apply
+  std::vector<double> microseconds;
+  std::vector<std::uint64_t> shape;          // hash of the whole shape, for the held-out split
+  std::vector<std::uint64_t> series;         // of one run over a swept variable; empty: slow series are not looked for
+  std::vector<double> regime;                // x of RegimeSpread
+  std::vector<double> regime_bounds;         // ascending `from`s
+  std::function<double(std::size_t sample, const double* parameters)> predict;   // microseconds
+  std::map<std::string, std::int64_t> dropped;   // why -> samples
+};
+
+struct FitOutcome {
+  std::string key;
+  std::vector<std::string> collectives;      // as of the input
+  KernelModel model;
+  double held_out_p90 = 0;                   // of |log(measured/predicted)|
+  double bias = 0;                           // median of log(measured/predicted)
+  std::int64_t held_out = 0;
+  std::map<std::string, std::int64_t> dropped;
+};
+
+// The parameters that the input's form has.
+[[nodiscard]] const std::vector<ParameterSpec>& parameters_of(const FitInput& input);
+
+// Needs at least 20 samples that remain; InputError otherwise.
+[[nodiscard]] FitOutcome fit_kernel(const FitInput& input);
+
+// Whether a shape is held out: three of ten.
+[[nodiscard]] bool is_held_out(std::uint64_t shape);
+[[nodiscard]] std::uint64_t hash_of(const std::vector<double>& values);
+
+}  // namespace shardplan

@@ -1,0 +1,34 @@
+// From measured tables to samples of kernel families: shapes, what physics forbids left out and counted.
+#pragma once
+
+#include <vector>
+
+#include "calibrate/fit/kernel_fit.h"
+#include "calibrate/fit/measured_table.h"
+#include "hwprofiles/profile.h"
+
+namespace shardplan {
+
+// One FitInput per (family, format, head size, ...) that the table holds; none for tables of other kinds.
+[[nodiscard]] std::vector<FitInput> gemm_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
+[[nodiscard]] std::vector<FitInput> attention_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
+[[nodiscard]] std::vector<FitInput> mla_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
+[[nodiscard]] std::vector<FitInput> experts_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
+
+// NCCL by kind, and the engines' own all-reduces inside a domain ("graph_all_reduce"); their rows are priced together, as the
+// library chooses between them.
+[[nodiscard]] std::vector<FitInput> collective_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
+
+// How a number format of the tables is called here and what it moves and computes in.
+struct TableFormat {
+  std::string name;            // "fp8_block"
+  int math = 0;                // index into DeviceSpec::peak
+  double weight_bytes = 2;
+  double input_bytes = 2;
+};
+// nullptr: not a format that is known.
+[[nodiscard]] const TableFormat* table_format(const std::string& dtype);
+// Peak in FLOP/us of a math format; bf16's where the device has no units for it.
+[[nodiscard]] double peak_per_us(const HardwareProfile& hardware, int math);
+
+}  // namespace shardplan

@@ -1,0 +1,171 @@
+// Fits recover what made the data, say what they left out, and refuse malformed tables by file, line and column.
+#include <cmath>
+#include <fstream>
+
+#include "base/errors.h"
+#include "calibrate/fit/fit_tables.h"
+#include "calibrate/fit/kernel_samples.h"
+#include "calibrate/fit/measurement_files.h"
+#include "calibrate/fit/profile_rows.h"
+#include "costmodel/kernels/kernel_forms.h"
+#include "tests/base/scratch_folder.h"
+#include "tests/catch.h"
+
+namespace shardplan {
+namespace {
+
+const char* const kMeta = R"({"system": "h200_sxm", "family": "gemm", "backend": "vllm", "version": "0.24.0", "table": "gemm_perf",
+                              "constant_columns": {"gemm_dtype": "bfloat16"}, "code_tables": {}})";
+
+void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+
+// Parameters away from where the fit starts.
+std::vector<double> made_parameters() {
+  std::vector<double> parameters;
+  for (const ParameterSpec& spec : form_parameters(KernelForm::kTileGemm)) parameters.push_back(spec.neutral);
+  parameters[0] = 4.0;    // t0
+  parameters[1] = 0.70;   // ec
+  parameters[2] = 0.75;   // em
+  return parameters;
+}
+
+// A table of bf16 products that the form itself made.
+std::string made_table(const HardwareProfile& hardware) {
+  const KernelDevice device{static_cast<double>(hardware.device.sm_count), hardware.device.peak[0].value() * 1e-6,
+                            hardware.device.memory_bandwidth.value() * 1e-6};
+  const std::vector<TileShape> tiles{{64, 64}, {64, 128}, {128, 64}, {128, 128}, {64, 256}, {256, 64}, {128, 256}, {256, 128}};
+  const std::vector<double> parameters = made_parameters();
+  std::string text = "n,k,m=1,m=16,m=64,m=256,m=1024,m=4096\n";
+  for (const double n : {256, 1024, 2048, 4096, 8192, 16384}) {
+    for (const double k : {256, 1024, 2048, 4096, 8192, 16384}) {
+      text += std::to_string(static_cast<int>(n)) + "," + std::to_string(static_cast<int>(k));
+      for (const double m : {1, 16, 64, 256, 1024, 4096}) text += "," + std::to_string(tile_gemm_us({m, n, k}, device, parameters.data(), tiles));
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+std::string refusal(const std::string& path) {
+  try {
+    static_cast<void>(read_measurements(path));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("A fit recovers the form that made a table, and holds on shapes it did not see") {
+  const ScratchFolder folder;
+  const HardwareProfile hardware = load_hardware("h200-sxm");
+  write(folder.path("gemm.csv"), made_table(hardware));
+  write(folder.path("gemm.csv.meta.json"), kMeta);
+  const TableFits fits = fit_tables(read_measurements(folder.path("gemm.csv")), hardware);
+  REQUIRE(fits.fits.size() == 1);
+  const FitOutcome& fit = fits.fits.front();
+  CHECK(fit.key == "gemm.bf16");
+  CHECK(fit.held_out > 0);
+  CHECK(fit.model.fit.held_out_median < 0.01);
+  CHECK(fit.model.parameters[0] == Approx(4.0).epsilon(0.05));
+  CHECK(fit.model.parameters[2] == Approx(0.75).epsilon(0.05));
+  SECTION("twice the same") {
+    const TableFits again = fit_tables(read_measurements(folder.path("gemm.csv")), hardware);
+    CHECK(again.fits.front().model.parameters == fit.model.parameters);
+  }
+  SECTION("and its row is read back by the reader of profiles") {
+    const std::string text = with_rows(R"({"schema": "hardware-1", "extends": "h200-sxm", "name": "ours"})", "ours.json", fits.fits);
+    const HardwareProfile ours = read_hardware(text, "ours.json");
+    const KernelModel& row = ours.kernel_models.at("gemm.bf16");
+    CHECK(row.transferred_from.empty());
+    CHECK(row.fit.points == fit.model.fit.points);
+    for (std::size_t i = 0; i < row.parameters.size(); ++i) CHECK(row.parameters[i] == Approx(fit.model.parameters[i]).epsilon(2e-2));
+  }
+}
+
+TEST_CASE("What physics forbids is left out and counted") {
+  const ScratchFolder folder;
+  const HardwareProfile hardware = load_hardware("h200-sxm");
+  std::string table = made_table(hardware);
+  table += "8192,4097,0.001,0.001,0.001,0.001,0.001,0.001\n";   // faster than the peak and than the memory
+  write(folder.path("gemm.csv"), table);
+  write(folder.path("gemm.csv.meta.json"), kMeta);
+  const std::vector<FitInput> inputs = gemm_inputs(read_measured_table(folder.path("gemm.csv")), hardware);
+  REQUIRE(inputs.size() == 1);
+  CHECK(inputs.front().dropped.at("faster than the peak") == 6);
+}
+
+TEST_CASE("A malformed table is refused with its file, line and column") {
+  const ScratchFolder folder;
+  const std::string path = folder.path("gemm.csv");
+  write(path + ".meta.json", kMeta);
+  write(path, "n,k,m=1,m=2\n64,64,2.5,fast\n");
+  CHECK(refusal(path).find("gemm.csv:2: column m=2") != std::string::npos);
+  write(path, "n,k,m=1,m=2\n64,64,2.5\n");
+  CHECK(refusal(path).find("gemm.csv:2") != std::string::npos);
+  write(path, "n,k,m=1,x\n64,64,2.5,1\n");
+  CHECK(refusal(path).find("gemm.csv:1: column x") != std::string::npos);
+}
+
+TEST_CASE("Output of nccl-tests is read with its collective and ranks") {
+  const ScratchFolder folder;
+  const std::string path = folder.path("run.txt");
+  write(path,
+        "# Collective test starting: all_reduce_perf\n#  Rank  0 Group  0\n#  Rank  1 Group  0\n"
+        "        1024           256     float     sum      -1    10.40    0.10    0.10      0    10.20    0.10    0.10      0\n");
+  const MeasuredTable table = read_measurements(path).front();
+  REQUIRE(table.cells.size() == 1);
+  CHECK(table.cells.front().swept == 1024);
+  CHECK(table.cells.front().microseconds == Approx(10.4));
+  CHECK(table.text(0, "op_name") == "all_reduce");
+  CHECK(table.number(0, "num_gpus") == 2);
+}
+
+TEST_CASE("Records are read line by line, and a bad one is named by its line") {
+  const ScratchFolder folder;
+  const std::string path = folder.path("records.jsonl");
+  const std::string good = R"({"kind": "gemm", "shape": {"m": 64, "n": 4096, "k": 4096}, "format": "bf16", "microseconds": 12.3, "spread": 0.01, "device": "H200"})";
+  write(path, good + "\n");
+  const MeasuredTable table = read_measurements(path).front();
+  CHECK(table.family == "gemm");
+  CHECK(table.cells.front().swept == 64);
+  write(path, good + "\n{\"kind\": \"gem\"}\n");
+  CHECK(refusal(path).find("records.jsonl:2") != std::string::npos);
+}
+
+TEST_CASE("More rows or tokens never make a kernel faster, and none beats the peak") {
+  const HardwareProfile hardware = load_hardware("h200-sxm");
+  const KernelDevice device{132, 989e6, 4.8e6};
+  for (const auto& [key, row] : hardware.kernel_models) {
+    INFO(key);
+    double last = 0;
+    bool grows = true;
+    bool bounded = true;
+    for (double m = 1; m <= 65536; m *= 2) {
+      double us = 0;
+      double least = 0;
+      switch (row.form) {
+        case KernelForm::kTileGemm:
+          us = tile_gemm_us({m, 4096, 4096}, device, row.parameters.data(), row.tiles);
+          least = 2 * m * 4096 * 4096 / device.flops_per_us;
+          break;
+        case KernelForm::kContextAttention:
+          us = context_attention_us({1, m, m, m * (m + 1) / 2, 32, 8, 128, 128, 2, 0}, device, row.parameters.data());
+          least = 4 * 128 * 32 * m * (m + 1) / 2 / device.flops_per_us;
+          break;
+        case KernelForm::kDecodeAttention:
+          us = decode_attention_us({m, 2048, 32, 8, 128, 128, 512}, device, row.parameters.data());
+          least = m * 2048 * 8 * 512 / device.bytes_per_us;
+          break;
+        case KernelForm::kGroupedGemm: continue;
+      }
+      grows = grows && us >= last;
+      bounded = bounded && us >= least;
+      last = us;
+    }
+    CHECK(grows);
+    CHECK(bounded);
+  }
+}
+
+}  // namespace
+}  // namespace shardplan
