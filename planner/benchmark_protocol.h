@@ -36,4 +36,7 @@ struct BenchmarkPrediction {
 // Precondition: the workload has a concurrency; isl and osl are the nominal ones. Cost: about 2 ms per point.
 [[nodiscard]] BenchmarkPrediction simulate_benchmark(const PlanRequest& request, const ParallelConfig& config, const BenchmarkProtocol& protocol);
 
+// The same of a prefill and a decode pool; kv_demand_ratio is the decode pool's.
+[[nodiscard]] BenchmarkPrediction simulate_benchmark_pools(const PlanRequest& request, const PoolConfigs& pools, const BenchmarkProtocol& protocol);
+
 }  // namespace shardplan

@@ -38,4 +38,18 @@ TransferSettings cache_transfer(const PlanRequest& request, const PoolCache& pre
   return out;
 }
 
+TierSettings cache_tiers(const PlanRequest& request, const PoolCache& pool, const TierChoice& choice) {
+  TierSettings out;
+  const NodeSpec& node = request.hardware.node;
+  const double block = stored_bytes(pool) * static_cast<double>(pool.ledger.block_tokens);
+  const auto blocks = [block](Bytes bytes) { return static_cast<std::int64_t>(static_cast<double>(bytes.value()) / block); };
+  const auto ranks = static_cast<double>(ranks_of(pool.config));
+  out.host_blocks = blocks(choice.host);
+  out.remote_blocks = blocks(choice.remote);
+  out.bytes_per_block_ratio = block;
+  out.host_link = node.pcie.bandwidth * ranks;
+  out.remote_link = choice.remote_rate.value_or(nic_of_rank(node)) * ranks;
+  return out;
+}
+
 }  // namespace shardplan

@@ -3,15 +3,20 @@
 namespace shardplan {
 namespace {
 
-constexpr double kLongestRun = 1e6;    // seconds that a trickle of requests is spread over
+constexpr double kLongestRun = 1e6;  // seconds that a trickle of requests is spread over
 constexpr double kMostRate = 1e6;
 constexpr double kPrecision = 1.01;
 
 class RateSearch {
  public:
-  RateSearch(const PlanRequest& request, const ParallelConfig& config, const PoolConfigs* pools, const SimulatedTraffic& traffic,
-             const SimulationSettings& settings, double attainment_ratio)
-      : request_(request), config_(config), pools_(pools), traffic_(traffic), settings_(settings), wanted_(attainment_ratio) {
+  RateSearch(const PlanRequest& request, const ParallelConfig& config, const PoolConfigs* pools,
+             const SimulatedTraffic& traffic, const SimulationSettings& settings, double attainment_ratio)
+      : request_(request),
+        config_(config),
+        pools_(pools),
+        traffic_(traffic),
+        settings_(settings),
+        wanted_(attainment_ratio) {
     request_.workload.concurrency.reset();
     settings_.records = nullptr;
     settings_.timeline = nullptr;
@@ -52,8 +57,8 @@ class RateSearch {
 
 }  // namespace
 
-Capacity find_capacity(const PlanRequest& request, const ParallelConfig& config, const PoolConfigs* pools, const SimulatedTraffic& traffic,
-                       const SimulationSettings& settings, double attainment_ratio) {
+Capacity find_capacity(const PlanRequest& request, const ParallelConfig& config, const PoolConfigs* pools,
+                       const SimulatedTraffic& traffic, const SimulationSettings& settings, double attainment_ratio) {
   return RateSearch(request, config, pools, traffic, settings, attainment_ratio).run();
 }
 

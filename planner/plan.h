@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,18 @@ struct PlanRequest {
   std::vector<std::string> disabled_passes;  // search passes switched off, for tests
 };
 
+// What single requests met under a plan (planner/verify.h).
+struct SimulatedServing {
+  std::int64_t rank_before = 0;   // from 1, by the closed form
+  Seconds ttft, ttft_p99, tpot, tpot_p99, e2e;
+  double output_tokens_per_second = 0;
+  double output_tokens_per_second_per_gpu = 0;
+  std::int64_t preempted = 0;
+  std::int64_t rejected = 0;
+  double score = 0;
+  bool meets_targets = false;     // by the means, as in the search
+};
+
 struct Plan {
   ParallelConfig config;
   DeviceOrder order = DeviceOrder::kStageMajor;
@@ -59,6 +72,7 @@ struct Plan {
   ServingEstimate serving;
   double score = 0;  // larger is better, by the objective
   bool meets_targets = false;
+  std::optional<SimulatedServing> simulated;
   std::vector<Violation> warnings;  // legal for the engine, but worth a word
 };
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "planner/cache_transfer.h"
-
 namespace shardplan {
 namespace {
 
@@ -13,6 +11,7 @@ SimulationInput input_of(const PlanRequest& request, const SimulatedPool& pool, 
   input.pool = pool.settings();
   input.server = pool.server();
   input.targets = {.ttft = request.targets.ttft, .tpot = request.targets.tpot, .e2e = request.targets.e2e};
+  input.tiers = cache_tiers(request, {pool.config(), pool.ledger()}, settings.tiers);
   input.faults = settings.faults;
   input.requeue_lost = settings.requeue_lost;
   if (settings.max_waiting > 0) input.max_waiting = settings.max_waiting;
@@ -89,6 +88,11 @@ SimulationResult simulate_pools(const PlanRequest& request, const PoolConfigs& p
                                 const SimulationSettings& settings) {
   const SimulatedPool prefill(request, pools.prefill, settings.scheduling, settings.routing);
   const SimulatedPool decode(request, pools.decode, settings.scheduling, settings.routing);
+  return simulate_pools(request, prefill, decode, traffic, settings);
+}
+
+SimulationResult simulate_pools(const PlanRequest& request, const SimulatedPool& prefill, const SimulatedPool& decode,
+                                const SimulatedTraffic& traffic, const SimulationSettings& settings) {
   SimulationInput input = input_of(request, prefill, traffic, settings);
   input.decode_pool = decode.settings();
   input.transfer = cache_transfer(request, {prefill.config(), prefill.ledger()}, {decode.config(), decode.ledger()});

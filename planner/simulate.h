@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "planner/cache_transfer.h"
 #include "planner/plan.h"
 #include "planner/simulated_pool.h"
 #include "planner/simulated_traffic.h"
@@ -18,6 +19,7 @@ namespace shardplan {
 struct SimulationSettings {
   SchedulingChoice scheduling;
   RoutingChoice routing;
+  TierChoice tiers;
   std::vector<ReplicaFault> faults;
   bool requeue_lost = true;
   std::int64_t max_waiting = 0;         // requests in the deployment before newcomers are rejected; 0: the simulator's
@@ -48,5 +50,9 @@ struct PoolConfigs {
 // As above, of both configurations.
 [[nodiscard]] SimulationResult simulate_pools(const PlanRequest& request, const PoolConfigs& pools, const SimulatedTraffic& traffic,
                                               const SimulationSettings& settings);
+
+// As above, of pools that are there already.
+[[nodiscard]] SimulationResult simulate_pools(const PlanRequest& request, const SimulatedPool& prefill, const SimulatedPool& decode,
+                                              const SimulatedTraffic& traffic, const SimulationSettings& settings);
 
 }  // namespace shardplan

@@ -46,18 +46,18 @@ double own_part(const StepPricer& pricer, const std::vector<StageLayers>& stages
 }  // namespace
 
 std::string scheduler_of_engine(const PlanRequest& request) {
-  if (request.engine == nullptr) return "vllm";
+  const std::string engine = times_key(request).engine;
   for (const SchedulerRow& row : schedulers()) {
-    if (std::string(row.name) == request.engine->name) return row.name;
+    if (row.name == engine) return row.name;
   }
   return "vllm";
 }
 
 SimulatedPool::SimulatedPool(const PlanRequest& request, const ParallelConfig& config, const SchedulingChoice& scheduling,
-                             const RoutingChoice& routing)
+                             const RoutingChoice& routing, DeviceOrder order)
     : request_(request),
       cluster_(request, config.instance_gpus()),
-      deployment_(request, config, {}, cluster_.collectives()),
+      deployment_(request, config, {.order = order}, cluster_.collectives()),
       host_(times_of(request).host),
       mixes_(deployment_.lowered().mixes()),
       scheduler_(scheduling.scheduler.empty() ? scheduler_of_engine(request) : scheduling.scheduler),

@@ -39,7 +39,8 @@ class SimulatedPool {
  public:
   // Throws LoweringRefusal. Preconditions: the configuration is legal; `request` outlives the pool. InputError when no
   // token budget meets `scheduling.tbt`.
-  SimulatedPool(const PlanRequest& request, const ParallelConfig& config, const SchedulingChoice& scheduling, const RoutingChoice& routing);
+  SimulatedPool(const PlanRequest& request, const ParallelConfig& config, const SchedulingChoice& scheduling, const RoutingChoice& routing,
+                DeviceOrder order = DeviceOrder::kStageMajor);
   SimulatedPool(const SimulatedPool&) = delete;
   SimulatedPool& operator=(const SimulatedPool&) = delete;
 

@@ -1,6 +1,7 @@
 #include "sim/block_pool.h"
 
 #include "base/errors.h"
+#include "sim/cache_tier.h"
 
 namespace shardplan {
 
@@ -111,6 +112,7 @@ void BlockPool::evict_oldest() {
   named_ -= entry.blocks;
   blank_ += entry.blocks;
   evictions_ += entry.blocks;
+  if (lower_ != nullptr) lower_->put(entry.hash, entry.blocks);
 }
 
 void BlockPool::reset() {

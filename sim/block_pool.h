@@ -14,6 +14,8 @@
 
 namespace shardplan {
 
+class CacheTier;
+
 class BlockPool {
  public:
   // InputError unless both are positive.
@@ -41,6 +43,8 @@ class BlockPool {
   // pinned and the caller's blocks are blank again. Either way the caller holds them no longer.
   void publish(std::uint64_t hash, std::int64_t blocks);
 
+  // Named blocks that are evicted go there from now on; null: they are lost. It must outlive the pool.
+  void set_lower(CacheTier* tier) { lower_ = tier; }
   // Loses everything (a fault).
   void reset();
   // InternalError when blocks were lost or counted twice; for tests, linear in entries.
@@ -65,6 +69,7 @@ class BlockPool {
   std::int64_t named_ = 0;      // blocks of all entries
   std::int64_t held_ = 0;       // blank blocks given to requests
   std::int64_t evictions_ = 0;
+  CacheTier* lower_ = nullptr;
   std::unordered_map<std::uint64_t, std::int32_t> by_hash_;
   std::vector<Entry> entries_;
   std::vector<std::int32_t> free_;

@@ -24,7 +24,23 @@ DeploymentRun::DeploymentRun(const SimulationInput& input)
     if (input.transfer.fabric) capacities.push_back(*input.transfer.fabric);
     links_.emplace(events_, capacities);
   }
+  if (input.tiers.any()) make_tiers();
   require_sane();
+}
+
+void DeploymentRun::make_tiers() {
+  const TierSettings& tiers = input_.tiers;
+  const auto groups = pool_.size() * static_cast<std::size_t>(pool_.settings().instance.groups);
+  if (tiers.remote_blocks > 0) remote_tier_.emplace(tiers.remote_blocks, nullptr);
+  CacheTier* remote = remote_tier_ ? &*remote_tier_ : nullptr;
+  for (std::size_t r = 0; r < pool_.size(); ++r) {
+    if (tiers.host_blocks > 0) host_tiers_.push_back(std::make_unique<CacheTier>(tiers.host_blocks, remote));
+    pool_.instance(static_cast<std::int32_t>(r)).use_tiers({.host = host_tiers_.empty() ? nullptr : host_tiers_.back().get(), .remote = remote});
+  }
+  const BytesPerSecond unused(1);
+  std::vector<BytesPerSecond> capacities(groups, tiers.host_blocks > 0 ? tiers.host_link : unused);
+  capacities.insert(capacities.end(), groups, tiers.remote_blocks > 0 ? tiers.remote_link : unused);
+  tier_links_.emplace(events_, capacities);
 }
 
 void DeploymentRun::require_sane() const {
@@ -32,6 +48,7 @@ void DeploymentRun::require_sane() const {
   if (decode_ && decode_->settings().instance.block_tokens != pool_.settings().instance.block_tokens) {
     throw InputError("simulation", "the pools have different block sizes", "the same in both");
   }
+  if (input_.tiers.any() && !input_.faults.empty()) throw InputError("simulation", "faults beside lower cache tiers are not simulated", "one of them");
   if (decode_ && !input_.faults.empty()) throw InputError("simulation", "faults of prefill and decode pools are not simulated", "a pool that serves alone");
   for (const ReplicaFault& fault : input_.faults) {
     if (fault.replica < 0 || fault.replica >= input_.pool.replicas) throw InputError("simulation", "a fault names no replica", "a number below replicas");
@@ -174,6 +191,23 @@ void DeploymentRun::hand_over(RequestSlot slot) {
   decode_->instance(request.replica).expect(slot);
 }
 
+void DeploymentRun::on_load(RequestSlot slot, std::int64_t host_blocks, std::int64_t remote_blocks) {
+  const Request& request = table_[slot];
+  const auto groups = static_cast<std::int32_t>(pool_.settings().instance.groups);
+  const std::int32_t group = request.replica * groups + request.group;
+  if (loads_left_.size() < static_cast<std::size_t>(table_.slots())) loads_left_.resize(static_cast<std::size_t>(table_.slots()), 0);
+  host_loaded_ += host_blocks;
+  remote_loaded_ += remote_blocks;
+  const auto fetch = [&](std::int64_t blocks, std::int32_t link) {
+    if (blocks == 0) return;
+    ++loads_left_[static_cast<std::size_t>(slot)];
+    const std::vector<std::int32_t> route = {link};
+    tier_links_->start(Bytes(std::llround(input_.tiers.bytes_per_block_ratio * static_cast<double>(blocks))), route, *this, 2 * std::int64_t{slot} + 1);
+  };
+  fetch(host_blocks, group);
+  fetch(remote_blocks, static_cast<std::int32_t>(pool_.size()) * groups + group);
+}
+
 void DeploymentRun::on_room(RequestSlot slot) {
   const SimTime start = events_.now() + sim_time(input_.transfer.start_up);
   schedule(start, start == events_.now() ? EventPriority::kAnswer : EventPriority::kTransfer, Kind::kTransfer, slot);
@@ -188,12 +222,16 @@ void DeploymentRun::start_transfer(RequestSlot slot) {
                                      decode_links_ + link(*decode_, request.replica, request.group)};
   if (input_.transfer.fabric) route.push_back(decode_links_ + link(*decode_, static_cast<std::int32_t>(decode_->size()), 0));
   const double bytes = input_.transfer.bytes_per_token_ratio * static_cast<double>(request.target);
-  links_->start(Bytes(std::llround(bytes)), route, *this, slot);
+  links_->start(Bytes(std::llround(bytes)), route, *this, 2 * std::int64_t{slot});
 }
 
 // The first token travels with the cache.
 void DeploymentRun::on_transferred(std::int64_t tag) {
-  const auto slot = static_cast<RequestSlot>(tag);
+  const auto slot = static_cast<RequestSlot>(tag / 2);
+  if (tag % 2 == 1) {
+    if (--loads_left_[static_cast<std::size_t>(slot)] == 0) pool_.instance(table_[slot].replica).loaded(slot);
+    return;
+  }
   recorder_.transferred(events_.now() - table_[slot].last_token);
   pool_.instance(table_[slot].source_replica).release_source(slot);
   on_first_token(slot);
@@ -292,6 +330,8 @@ void DeploymentRun::finish(SimulationResult& result) const {
   add(pool_);
   if (decode_) add(*decode_);
   result.events = events_.happened();
+  result.host_loaded_blocks = host_loaded_;
+  result.remote_loaded_blocks = remote_loaded_;
   if (links_) {
     for (std::int32_t link = 0; link < decode_links_; ++link) result.transferred_bytes_ratio += links_->moved_bytes_ratio(link);
   }

@@ -22,8 +22,9 @@ class DeploymentRun : public EventTarget, public InstanceObserver, public Transf
   void on_first_token(RequestSlot slot) override;
   void on_ended(RequestSlot slot) override;
   void on_prefilled(RequestSlot slot) override;
+  void on_load(RequestSlot slot, std::int64_t host_blocks, std::int64_t remote_blocks) override;
   void on_room(RequestSlot slot) override;
-  void on_transferred(std::int64_t slot) override;
+  void on_transferred(std::int64_t tag) override;   // 2*slot, one more where it is a prefix from a lower tier
 
  private:
   enum class Kind : std::uint8_t { kArrival, kReady, kHandOver, kTransfer, kDown, kUp, kSample };
@@ -43,6 +44,7 @@ class DeploymentRun : public EventTarget, public InstanceObserver, public Transf
   [[nodiscard]] bool fits(const RequestSpec& spec) const;
   void shape_hashes(RequestSpec& spec) const;
   void require_sane() const;
+  void make_tiers();
   void finish(SimulationResult& result) const;
 
   const SimulationInput& input_;
@@ -52,6 +54,12 @@ class DeploymentRun : public EventTarget, public InstanceObserver, public Transf
   ReplicaPool pool_;
   std::optional<ReplicaPool> decode_;
   std::optional<FairLinks> links_;
+  std::optional<FairLinks> tier_links_;     // of each attention group: to its host, and to the store
+  std::optional<CacheTier> remote_tier_;
+  std::vector<std::unique_ptr<CacheTier>> host_tiers_;   // of each instance
+  std::vector<std::int32_t> loads_left_;    // parts of a prefix on their way, by slot
+  std::int64_t host_loaded_ = 0;
+  std::int64_t remote_loaded_ = 0;
   std::int32_t decode_links_ = 0;           // where the receivers' links begin
   double moved_bytes_ = 0;                  // by all senders, at the last sample
   SimTime sampled_;

@@ -36,6 +36,8 @@ struct Group {
   RequestList prefilling;                  // admitted, prompt not computed yet
   RequestList distant;                     // decode pools: cache elsewhere, no room here yet
   RequestList arrived;                     // decode pools: cache is here
+  std::int64_t reserved = 0;               // blocks of all requests that are kept so
+  std::int64_t loading = 0;                // requests whose prefix comes from a lower tier
   BlockPool pool;
   std::int64_t seated = 0;                 // admitted and not ended, the seats that are taken
   std::vector<RequestSlot> releasing;      // ended; seat and blocks come free after the next plan

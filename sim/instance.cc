@@ -7,6 +7,7 @@
 namespace shardplan {
 namespace {
 
+constexpr int kLookAhead = 16;         // requests of a queue whose prefixes are looked for below
 constexpr std::int64_t kWakeUp = -1;   // an event's argument that is no lane
 
 void require(bool condition, const char* what, const char* hint) {
@@ -110,9 +111,10 @@ void Instance::lose() {
     for (const RequestSlot slot : group.releasing) table_.remove(slot);
     group.releasing.clear();
     group.waiting = group.prefilling = group.distant = group.arrived = {};
-    group.seated = 0;
+    group.seated = group.loading = group.reserved = 0;
     group.pool.reset();
   }
+  balance_waited_ = 0;
   std::fill(stage_free_.begin(), stage_free_.end(), events_.now());
 }
 
@@ -138,7 +140,7 @@ bool Instance::idle() const {
     if (lane.busy) return false;
   }
   for (const Group& group : groups_) {
-    if (group.seated > 0 || !group.waiting.empty() || !group.distant.empty() || !group.arrived.empty()) return false;
+    if (group.seated > 0 || group.loading > 0 || !group.waiting.empty() || !group.distant.empty() || !group.arrived.empty()) return false;
   }
   return true;
 }
@@ -190,13 +192,15 @@ Instance::Planned Instance::plan(Lane& lane, SimTime visible_until) {
     if (!settings_.async_scheduling) release(group);
     const bool releasing = !group.releasing.empty();
     admit_distant(group, batch);
+    const bool waits_for_room = load_prefixes(group, visible_until);
     StepBuilder step({.table = table_, .group = group, .batch = batch, .limits = settings_.limits, .counters = counters_,
                       .now = events_.now(), .visible_until = visible_until,
-                      .reserves_output = scheduler_->reserves_output(), .holds_prompts = holds});
+                      .reserves_output = scheduler_->reserves_output(), .holds_prompts = holds || waits_for_room});
     scheduler_->plan(step);
     release(group);
     planned.work = planned.work || batch.decoding || !batch.chunks.empty();
-    planned.steady = planned.steady && step.steady() && !releasing;
+    const bool may_fetch = !group.waiting.empty() && (tiers_.host != nullptr || tiers_.remote != nullptr);   // as tiers change
+    planned.steady = planned.steady && step.steady() && !releasing && !may_fetch;
     planned.retry = planned.retry || releasing || !step.steady();
   }
   return planned;
@@ -210,9 +214,9 @@ bool Instance::waits_for_balance(const Lane& lane, SimTime visible_until) {
   };
   const auto with = std::count_if(groups_.begin(), groups_.end(), has_prompt);
   const bool decodes = std::any_of(lane.batches.begin(), lane.batches.end(), [](const Batch& batch) { return batch.decodes.size() > 0; });
-  const bool waits = with > 0 && with < static_cast<std::int64_t>(groups_.size()) && decodes && balance_waited_ < settings_.limits.balance_steps;
-  balance_waited_ = waits ? balance_waited_ + 1 : 0;
-  return waits;
+  if (with == 0 || with == static_cast<std::int64_t>(groups_.size()) || !decodes) balance_waited_ = 0;
+  else if (balance_waited_ < settings_.limits.balance_steps) return ++balance_waited_ > 0;
+  return false;   // balanced, or waited enough for these prompts
 }
 
 // Requests whose cache comes from another pool: a place for those that wait for one, a seat in the batch for those here.
@@ -234,6 +238,69 @@ void Instance::admit_distant(Group& group, Batch& batch) {
     table_.erase(group.distant, slot);
     observer_.on_room(slot);
   }
+}
+
+void Instance::use_tiers(const LowerTiers& tiers) {
+  tiers_ = tiers;
+  CacheTier* first = tiers.host != nullptr ? tiers.host : tiers.remote;
+  for (Group& group : groups_) group.pool.set_lower(first);
+}
+
+// The first of the queue leave it while the part of their prefix that lower tiers hold is fetched into blocks of their
+// own. Each request asks once; room for it is kept until it is admitted. True when the head has to wait for such room.
+bool Instance::load_prefixes(Group& group, SimTime visible_until) {
+  if (tiers_.host == nullptr && tiers_.remote == nullptr) return false;
+  // False when there is no room for it now.
+  const auto look = [&](RequestSlot slot) {
+    Request& request = table_[slot];
+    const auto hashes = request.hashes_within(request.target - 1);
+    const std::int64_t here = group.pool.match(hashes);
+    const std::int64_t each = hashes.empty() ? 0 : request.spec.hash_tokens / settings_.block_tokens;
+    std::int64_t host = 0;
+    std::int64_t remote = 0;
+    for (auto i = static_cast<std::size_t>(here); i < hashes.size(); ++i) {
+      if (tiers_.host != nullptr && tiers_.host->contains(hashes[i])) host += each;
+      else if (tiers_.remote != nullptr && tiers_.remote->contains(hashes[i])) remote += each;
+      else break;
+    }
+    if (host + remote > 0) {
+      const std::int64_t needs = group.pool.blocks_of(request.target);
+      if (group.pool.available() - group.reserved < needs || !group.pool.take(host + remote)) return false;
+      group.reserved += request.reserved = needs;
+      request.holding = {.pinned = here, .blocks = host + remote};   // where the fetched part begins
+      request.phase = RequestPhase::kLoading;
+      table_.erase(group.waiting, slot);
+      ++group.loading;
+      observer_.on_load(slot, host, remote);
+    }
+    return request.was_loaded = true;
+  };
+  RequestSlot slot = group.waiting.head;
+  for (int seen = 0; slot != kNoRequest && seen < kLookAhead; ++seen) {
+    const RequestSlot next = table_[slot].next;
+    if (table_[slot].ready > visible_until) return false;
+    if (!table_[slot].was_loaded && !look(slot)) return seen == 0;
+    slot = next;
+  }
+  return false;
+}
+
+void Instance::loaded(RequestSlot slot) {
+  Request& request = table_[slot];
+  Group& group = groups_[static_cast<std::size_t>(request.group)];
+  const std::int64_t each = request.spec.hash_tokens / settings_.block_tokens;
+  const auto first = static_cast<std::size_t>(request.holding.pinned);
+  const auto fetched = std::span(request.spec.hashes).subspan(first, static_cast<std::size_t>(request.holding.blocks / each));
+  for (const std::uint64_t hash : fetched) {
+    group.pool.publish(hash, each);
+    (tiers_.host != nullptr ? tiers_.host : tiers_.remote)->put(hash, each);
+  }
+  group.pool.unpin(fetched);
+  request.holding = {};
+  request.phase = RequestPhase::kWaiting;
+  --group.loading;
+  table_.push_front(group.waiting, slot);
+  wake();
 }
 
 void Instance::release(Group& group) {

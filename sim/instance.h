@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cache_tier.h"
 #include "sim/event_queue.h"
 #include "sim/group.h"
 #include "sim/schedulers/scheduler.h"
@@ -21,6 +22,12 @@
 namespace shardplan {
 
 enum class PoolRole : std::uint8_t { kServe, kPrefill, kDecode };
+
+// Prefix cache below the device's: which tiers an instance looks in, top first.
+struct LowerTiers {
+  CacheTier* host = nullptr;           // of this instance
+  CacheTier* remote = nullptr;         // of all
+};
 
 struct InstanceSettings {
   PoolRole role = PoolRole::kServe;
@@ -59,6 +66,8 @@ class InstanceObserver {
   virtual void on_first_token(RequestSlot slot) = 0;
   virtual void on_ended(RequestSlot slot) = 0;        // all tokens are out; the slot is removed soon after
   virtual void on_prefilled(RequestSlot slot) = 0;    // prefill pools: the cache waits here to be fetched
+  // Blocks of a prefix come from lower tiers; `loaded` when they are here.
+  virtual void on_load(RequestSlot slot, std::int64_t host_blocks, std::int64_t remote_blocks) = 0;
   virtual void on_room(RequestSlot slot) = 0;         // decode pools: blocks are reserved, the cache may come
 };
 
@@ -93,6 +102,10 @@ class Instance : public EventTarget {
   // Decode pools: a request whose cache is elsewhere; on_room when there is place, then `receive` when it has come.
   void expect(RequestSlot slot);
   void receive(RequestSlot slot);
+  // Looks for prefixes in these tiers too, from now on.
+  void use_tiers(const LowerTiers& tiers);
+  // What on_load asked for has come.
+  void loaded(RequestSlot slot);
   // Prefill pools: the cache of a handed-over request has moved.
   void release_source(RequestSlot slot);
   // A fault: steps under way are lost, the cache too. The caller deals with every request of this instance.
@@ -133,6 +146,7 @@ class Instance : public EventTarget {
   struct Planned { bool work = false; bool steady = true; bool retry = false; };
   [[nodiscard]] Planned plan(Lane& lane, SimTime visible_until);
   void admit_distant(Group& group, Batch& batch);
+  [[nodiscard]] bool load_prefixes(Group& group, SimTime visible_until);
   [[nodiscard]] bool waits_for_balance(const Lane& lane, SimTime visible_until);
   void launch(std::size_t lane, bool steady);
   void launch_decodes(Lane& lane, bool steady);
@@ -167,6 +181,7 @@ class Instance : public EventTarget {
   MixedTime mixed_;
   MixedTime spread_;
   PlanCounters counters_;
+  LowerTiers tiers_;
   EventId wake_;
   std::int64_t balance_waited_ = 0;
   std::int64_t steps_ = 0;

@@ -23,6 +23,7 @@ void Instance::launch(std::size_t index, bool steady) {
   lane.cut = false;
   lane.growth = 0;
   lane.beyond_low = 0;
+  if (prompts) balance_waited_ = 0;
   if (prompts) launch_mixed(lane);
   else launch_decodes(lane, steady && settings_.skip_ahead && alone(lane));
   lane.event = events_.schedule({.time = lane.start + time_of_steps(lane, lane.steps), .priority = EventPriority::kStep, .target = this,

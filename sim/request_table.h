@@ -15,7 +15,7 @@ namespace shardplan {
 using RequestSlot = std::int32_t;
 inline constexpr RequestSlot kNoRequest = -1;
 
-enum class RequestPhase : std::uint8_t { kFree, kOutside, kWaiting, kPrefilling, kDecoding, kHandedOver, kArriving, kLost };
+enum class RequestPhase : std::uint8_t { kFree, kOutside, kWaiting, kPrefilling, kDecoding, kHandedOver, kArriving, kLoading, kLost };
 
 // Cache that a request holds in one pool. While it decodes, blocks grow with its context: see DecodeSet.
 struct Holding {
@@ -50,6 +50,8 @@ struct Request {
   SimTime first_token;
   SimTime last_token;
   bool was_scheduled = false;
+  bool was_loaded = false;         // its prefix was looked for in the lower tiers
+  std::int64_t reserved = 0;       // blocks kept for it while its prefix comes, until it is admitted
   std::int32_t preemptions = 0;
   std::int64_t cached_tokens = 0;  // of its first prefill, found in the cache
 

@@ -43,6 +43,16 @@ struct TransferSettings {
   std::optional<BytesPerSecond> fabric;  // shared by all; nothing: never a limit
 };
 
+// Tiers of prefix cache below the device's own; 0 blocks: there is none.
+struct TierSettings {
+  std::int64_t host_blocks = 0;          // of each instance
+  std::int64_t remote_blocks = 0;        // shared by all instances
+  double bytes_per_block_ratio = 0;      // all ranks of an attention group together
+  BytesPerSecond host_link;              // of one attention group
+  BytesPerSecond remote_link;            // of one attention group, to the store
+  [[nodiscard]] bool any() const { return host_blocks > 0 || remote_blocks > 0; }
+};
+
 struct ReplicaFault {
   std::int32_t replica = 0;              // of a pool that serves alone
   SimTime at;
@@ -59,6 +69,7 @@ struct SimulationInput {
   PoolSettings pool;                     // serves alone, or computes prompts when there is a decode pool
   std::optional<PoolSettings> decode_pool;
   TransferSettings transfer;
+  TierSettings tiers;                    // of the first pool
   ServerPath server;
   RequestSource* source = nullptr;
   ServiceTargets targets;
@@ -113,6 +124,8 @@ struct SimulationResult {
   double busy_ratio = 0;                 // of instance time, a step under way (over 1 with batches in flight)
   TimeShares shares;
   double transferred_bytes_ratio = 0;    // cache moved between pools
+  std::int64_t host_loaded_blocks = 0;   // of prefixes, fetched from lower tiers
+  std::int64_t remote_loaded_blocks = 0;
   // Little's law: this mean over time is the rate of completions times their mean time in the deployment, to rounding,
   // when nothing was rejected or failed.
   double mean_requests = 0;

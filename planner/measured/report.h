@@ -17,6 +17,9 @@ struct ValidateReport {
   std::int64_t left_out = 0;  // rows of other qualities than those asked for
   QuantityErrors overall;     // rows whose cache holds the concurrency
   QuantityErrors apart;       // those whose cache cannot
+  bool by_simulation = false; // predicted so; then `simulated` of the rows were, the others by the closed form
+  std::int64_t simulated = 0;
+  QuantityErrors analytic, analytic_apart;   // the closed form's, of the same rows
   std::int64_t apart_count = 0;
   QuantityErrors peer, ours_beside_peer;  // on the rows that the other planner predicts, all of them
   std::vector<GroupErrors> groups;
@@ -28,6 +31,7 @@ struct ValidateOptions {
   std::string qualities;                    // "A,B"; empty: all
   const EngineTimesTable* times = nullptr;  // nullptr: as shipped
   std::size_t worst = 10;
+  bool simulate = false;                    // by simulation of each row's benchmark
 };
 
 // InputError on a malformed table.

@@ -48,7 +48,28 @@ std::int64_t count_or(const CsvTable& table, const CsvRow& row, const char* colu
   return value ? static_cast<std::int64_t>(*value) : fallback;
 }
 
-ServingRow read_row(const CsvTable& table, const CsvRow& row) {
+void read_widths(const CsvTable& table, const CsvRow& row, ServingRow& out) {
+  out.gpus = count(table, row, "gpus", 1, kMostGpus);
+  out.tp = count(table, row, "tp", 1, kMostGpus);
+  out.pp = std::max<std::int64_t>(1, count_or(table, row, "pp", 1, kMostGpus));
+  out.dpa = std::max<std::int64_t>(1, count_or(table, row, "dpa", 1, kMostGpus));
+  out.moe_tp = count_or(table, row, "moe_tp", 0, kMostGpus);
+  out.ep = count_or(table, row, "ep", 0, kMostGpus);
+}
+
+void read_pool_widths(const CsvTable& table, const CsvRow& row, const std::string& pool, ServingRow& out) {
+  const auto width = [&](const char* column) { return count(table, row, (pool + column).c_str(), 1, kMostGpus); };
+  out.tp = width("tp_size");
+  out.pp = width("pp_size");
+  out.dpa = width("attention_dp_size");
+  out.moe_tp = width("moe_tp_size");
+  out.ep = width("moe_ep_size");
+  out.gpus = width("num_workers") * out.tp * out.pp * out.dpa;
+}
+
+}  // namespace
+
+ServingRow read_serving_row(const CsvTable& table, const CsvRow& row, const std::string& pool) {
   ServingRow out;
   out.line = row.line;
   out.id = table.text(row, "id");
@@ -65,12 +86,7 @@ ServingRow read_row(const CsvTable& table, const CsvRow& row) {
   out.isl = count(table, row, "isl", 1, kMostTokens);
   out.osl = count(table, row, "osl", 1, kMostTokens);
   out.concurrency = count(table, row, "concurrency", 1, kMostTokens);
-  out.gpus = count(table, row, "gpus", 1, kMostGpus);
-  out.tp = count(table, row, "tp", 1, kMostGpus);
-  out.pp = std::max<std::int64_t>(1, count_or(table, row, "pp", 1, kMostGpus));
-  out.dpa = std::max<std::int64_t>(1, count_or(table, row, "dpa", 1, kMostGpus));
-  out.moe_tp = count_or(table, row, "moe_tp", 0, kMostGpus);
-  out.ep = count_or(table, row, "ep", 0, kMostGpus);
+  pool.empty() ? read_widths(table, row, out) : read_pool_widths(table, row, pool, out);
   out.token_budget = count_or(table, row, "token_budget", 0, kMostTokens);
   out.memory_fraction_ratio = table.number_if(row, "memory_fraction", 0, 1).value_or(0);
   out.measured = observed(table, row, "");
@@ -80,6 +96,8 @@ ServingRow read_row(const CsvTable& table, const CsvRow& row) {
   }
   return out;
 }
+
+namespace {
 
 // Names as benchmark tables write them: "Qwen/Qwen3-235B-A22B-FP8" is the catalog's qwen3-235b-a22b in another format.
 std::vector<std::string> names_of(const std::string& model) {
@@ -198,7 +216,7 @@ std::vector<ServingRow> read_serving_rows(const CsvTable& table) {
     (void)table.require(column);
   }
   std::vector<ServingRow> rows;
-  for (const CsvRow& row : table.rows()) rows.push_back(read_row(table, row));
+  for (const CsvRow& row : table.rows()) rows.push_back(read_serving_row(table, row, ""));
   if (rows.empty()) throw InputError(table.file(), "holds no rows", "measured points below the header");
   return rows;
 }

@@ -29,6 +29,8 @@ struct ServingRow {
   Observed peer;  // what another planner says of the row
 };
 
+// Columns that prefix the widths of a pool, "prefill_" say, with names of their own; "" for the plain table.
+[[nodiscard]] ServingRow read_serving_row(const CsvTable& table, const CsvRow& row, const std::string& pool);
 // Refuses a malformed table whole.
 [[nodiscard]] std::vector<ServingRow> read_serving_rows(const CsvTable& table);
 

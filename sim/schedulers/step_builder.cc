@@ -134,6 +134,8 @@ bool StepBuilder::admit() {
   c_.group.pool.pin(request.hashes_within(admission.cached));
   ensure(c_.group.pool.take(admission.blocks), "an admitted request found no blocks");
   c_.table.erase(c_.group.waiting, slot);
+  c_.group.reserved -= request.reserved;
+  request.reserved = 0;
   request.holding = {.pinned = admission.hits, .pinned_blocks = admission.cached / c_.group.pool.block_tokens(), .blocks = admission.blocks};
   request.phase = RequestPhase::kPrefilling;
   request.admission = c_.table.next_admission();

@@ -119,19 +119,19 @@ TEST_CASE("One fraction has three meanings") {
     const Plan plan = estimate_config(request, degrees(4), {}).plan;
     const StageLedger& stage = plan.ledger.stages.front();
     struct {
-      double weights, activations, lasting, graphs, pool, device;
+      double weights, activations, workspace, lasting, pool, device;
     } out{};
     const EngineMemory memory = memory_of(request, degrees(4));
     out = {static_cast<double>(stage.weights_bytes.value()),
            static_cast<double>(stage.activation_bytes.value()),
+           static_cast<double>(stage.workspace_bytes.value()),
            static_cast<double>((memory.context + memory.communicators).value()),
-           static_cast<double>(memory.graphs.value()),
            static_cast<double>(stage.kv_pool_bytes.value()),
            static_cast<double>(plan.ledger.device_bytes.value())};
     return out;
   };
   const auto v = pool("vllm", 0.8);
-  CHECK(v.pool == Approx(0.8 * v.device - v.weights - v.activations - v.lasting - v.graphs));
+  CHECK(v.pool == Approx(0.8 * v.device - v.weights - v.activations - v.workspace));
   const auto s = pool("sglang", 0.8);
   CHECK(s.pool == Approx(0.8 * (s.device - s.lasting) - s.weights));
   const auto t = pool("trtllm", 0.8);

@@ -95,6 +95,30 @@ TEST_CASE("A shared prefix is computed once") {
   CHECK(milliseconds(off.records.of(1).ttft()) == 60);
 }
 
+TEST_CASE("A prefix that was evicted comes back from host memory over its link, or from the store") {
+  // Four blocks of 16: the second prompt throws the first one's prefix out, the third finds it a tier down. 48 tokens are
+  // three blocks; each is 1 MB over 100 MB/s: 30 ms, then the rest of the prompt, 2 tokens: 12 ms.
+  const std::vector<std::uint64_t> a = {1, 2, 3}, b = {7, 8, 9};
+  const auto with = [&](std::int64_t host, std::int64_t remote) {
+    return ListedRun({{0, 50, 1, a}, {500, 50, 1, b}, {1000, 50, 1, a}}, [host, remote](SimulationInput& input) {
+      input.pool.instance.blocks = 4;
+      input.tiers = {.host_blocks = host, .remote_blocks = remote, .bytes_per_block_ratio = 1e6, .host_link = BytesPerSecond(1e8), .remote_link = BytesPerSecond(5e7)};
+    });
+  };
+  CHECK(milliseconds(with(0, 0).records.of(2).ttft()) == 60);
+  const ListedRun host = with(100, 0);
+  CHECK(milliseconds(host.records.of(2).ttft()) == 30 + 12);
+  CHECK(host.result.host_loaded_blocks == 3);
+  CHECK(host.records.of(2).cached_tokens == 48);
+  const ListedRun store = with(0, 100);
+  CHECK(milliseconds(store.records.of(2).ttft()) == 60 + 12);
+  // Host memory of two blocks passes the oldest down: one from the store beside two from the host, over links of their own.
+  const ListedRun both = with(2, 100);
+  CHECK(both.result.host_loaded_blocks + both.result.remote_loaded_blocks == 3);
+  CHECK(both.result.remote_loaded_blocks >= 1);
+  CHECK(both.result.requests.completed == 3);
+}
+
 TEST_CASE("Attention groups share a step: it lasts as long as the busiest one's") {
   // Both groups' prompts in one step, priced as if both had 40 tokens: 10 + 2*40.
   const ListedRun run({{0, 40, 1}, {0, 4, 1}}, [](SimulationInput& input) { input.pool.instance.groups = 2; });

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "planner/plan.h"
+#include "planner/verify.h"
 #include "tools/cli/flag_builders.h"
 #include "tools/cli/output.h"
 #include "tools/documents/plan_document.h"
@@ -35,7 +36,8 @@ void run_plan(const Words& words) {
   if (!parse_command_line(line, words)) return;
   check_output(output);
   const PlanRequest request = make_request(flags);
-  const PlanResult result = ask_plan(request);
+  PlanResult result = ask_plan(request);
+  verify_plans(request, static_cast<std::size_t>(flags.search.verify.value_or(0)), result.plans);
   const auto chosen = choose_launch(request, result);
   if (!folder.empty() && chosen) write_launch_files(chosen->launch, folder);
   deliver(output, [&] { return plan_table(request, result) + launch_table(chosen, folder); }, [&] { return plan_document(flags, request, result); });

@@ -32,11 +32,12 @@ void run_validate(const Words& words) {
        {text_flag("--measured", "FILE", "a CSV of measured serving points", measured),
         text_flag("--quality", "LIST", "rows of these qualities, as \"A,B\" (all)", options.qualities),
         choice_flag<std::string>("--method", "how rows are predicted (analytic)", method,
-                                 {{"analytic", "analytic"}})}});
+                                 {{"analytic", "analytic"}, {"simulate", "simulate"}})}});
   line.groups.push_back(output_flags(output));
   if (!parse_command_line(line, words)) return;
   if (measured.empty()) throw InputError("--measured", "is missing", "a CSV file of measured points");
   check_output(output);
+  options.simulate = method == "simulate";
   const CsvTable table(measured, read_file(measured, kMostBytes));
   const ValidateReport report = validate_serving(table, options);
   deliver(

@@ -15,6 +15,21 @@
 namespace shardplan {
 namespace {
 
+Document simulated_document(const SimulatedServing& s) {
+  return {{"rank_before", s.rank_before},
+          {"meets_targets", s.meets_targets},
+          {"score", s.score},
+          {"ttft_seconds", s.ttft.value()},
+          {"ttft_p99_seconds", s.ttft_p99.value()},
+          {"tpot_seconds", s.tpot.value()},
+          {"tpot_p99_seconds", s.tpot_p99.value()},
+          {"e2e_seconds", s.e2e.value()},
+          {"output_tokens_per_second", s.output_tokens_per_second},
+          {"output_tokens_per_second_per_gpu", s.output_tokens_per_second_per_gpu},
+          {"preempted", s.preempted},
+          {"rejected", s.rejected}};
+}
+
 Document one_plan(const Plan& plan, std::size_t rank, const PlanRequest& request) {
   return {{"rank", rank},
           {"layout", short_text(plan.config)},
@@ -50,7 +65,10 @@ Document search_document(const SearchStats& stats) {
 std::string plan_document(const RequestFlags& flags, const PlanRequest& request, const PlanResult& result) {
   Document document = {{"schema", "shardplan.plan/1"}, {"request", request_document(flags)}, {"notes", result.notes}};
   document["plans"] = Document::array();
-  for (std::size_t i = 0; i < result.plans.size(); ++i) document["plans"].push_back(one_plan(result.plans[i], i + 1, request));
+  for (std::size_t i = 0; i < result.plans.size(); ++i) {
+    document["plans"].push_back(one_plan(result.plans[i], i + 1, request));
+    if (result.plans[i].simulated) document["plans"].back()["simulated"] = simulated_document(*result.plans[i].simulated);
+  }
   document["pareto"] = Document::array();
   for (const Plan& plan : result.pareto) document["pareto"].push_back(pareto_point(plan));
   document["rejected"] = rejections_document(result.rejected);

@@ -83,6 +83,8 @@ Document result_document(const SimulationResult& result) {
           {"evicted_blocks", result.evicted_blocks},
           {"busy_ratio", result.busy_ratio},
           {"time_shares", time_shares_document(result.shares)},
+          {"host_loaded_blocks", result.host_loaded_blocks},
+          {"remote_loaded_blocks", result.remote_loaded_blocks},
           {"transferred_bytes", result.transferred_bytes_ratio},
           {"mean_requests", result.mean_requests},
           {"series", series_document(result.series)}};

@@ -69,7 +69,7 @@ Document point_document(const ValidateReport& r, std::size_t i) {
 std::string validate_document(const ValidateReport& r) {
   Document document{{"schema", "shardplan.validate/1"},
                     {"measured", std::filesystem::path(r.file).filename().string()},
-                    {"method", "analytic"},
+                    {"method", r.by_simulation ? "simulate" : "analytic"},
                     {"rows", r.rows.size()},
                     {"legal", r.legal},
                     {"predicted", r.predicted},
@@ -77,6 +77,11 @@ std::string validate_document(const ValidateReport& r) {
   document.update(errors_document(r.overall));
   document["cache_cannot_hold"] = errors_document(r.apart);
   document["cache_cannot_hold"]["rows"] = r.apart_count;
+  if (r.by_simulation) {
+    document["simulated"] = r.simulated;
+    if (r.analytic.tpot.count > 0) document["analytic"] = errors_document(r.analytic);
+    if (r.analytic.tpot.count > 0) document["analytic"]["cache_cannot_hold"] = errors_document(r.analytic_apart);
+  }
   document["beside_peer"] = {{"ours", errors_document(r.ours_beside_peer)}, {"peer", errors_document(r.peer)}};
   document["rank"] = {{"ours", rank_document(r.rank)}, {"peer", rank_document(r.peer_rank)}};
   document["groups"] = Document::array();

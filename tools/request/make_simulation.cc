@@ -146,6 +146,14 @@ SchedulingChoice make_scheduling(const SchedulingFlags& s) {
   return choice;
 }
 
+TierChoice make_tiers(const TierFlags& t) {
+  const auto bytes = [](const std::optional<double>& gigabytes) { return Bytes(static_cast<std::int64_t>(gigabytes.value_or(0) * 1e9)); };
+  refuse(t.remote_gbps && !t.remote_gb, "--remote-cache-gbps", "is the rate of no store", "--remote-cache-gb beside it");
+  TierChoice choice{.host = bytes(t.host_gb), .remote = bytes(t.remote_gb)};
+  if (t.remote_gbps) choice.remote_rate = BytesPerSecond(*t.remote_gbps * 1e9 / 8);
+  return choice;
+}
+
 ParallelConfig pool_config(const RequestFlags& flags, const PoolFlags& pool, const ModelSpec& model) {
   ParallelFlags p = flags.parallel;
   p.config.replicas = pool.replicas.value_or(1);
@@ -193,6 +201,7 @@ SimulationSettings make_simulation_settings(const RequestFlags& flags, const Par
   settings.scheduling = make_scheduling(s.scheduling);
   if (!s.scheduling.router.empty()) settings.routing.router = s.scheduling.router;
   settings.routing.sees_groups = !s.scheduling.router_sees_instances;
+  settings.tiers = make_tiers(s.tiers);
   settings.faults = parse_faults(s.faults.faults, config);
   settings.requeue_lost = s.faults.policy != "fail";
   settings.max_waiting = s.scheduling.max_waiting.value_or(0);

@@ -85,7 +85,8 @@ FlagGroup step_flags(RequestFlags& flags) {
 FlagGroup search_flags(RequestFlags& flags) {
   return recorded({"Search",
                    {text_flag("--objective", "NAME", "throughput (default), interactivity, latency, gpus, cost, energy", flags.search.objective),
-                    count_flag("--top", "plans to keep (10)", flags.search.top, {1, kMostPlans})}},
+                    count_flag("--top", "plans to keep (10)", flags.search.top, {1, kMostPlans}),
+                    count_flag("--verify", "of these, so many best ones are simulated and ranked anew (0)", flags.search.verify, {0, kMostPlans})}},
                   flags);
 }
 

@@ -39,7 +39,7 @@ struct StepFlags {
 
 struct SearchFlags {
   std::string objective;
-  std::optional<std::int64_t> top;
+  std::optional<std::int64_t> top, verify;
 };
 
 struct GivenFlag {

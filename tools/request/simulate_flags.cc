@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kMostRatio = 1e6;
 constexpr double kMostSeconds = 1e6;
+constexpr double kMostGigabytes = 1e9;
 
 // A flag whose value is the name of a row.
 template <class Rows>
@@ -78,6 +79,14 @@ FlagGroup scheduling_flags(SchedulingFlags& s) {
            switch_flag("--one-by-one", "takes no runs of decode steps in one go: slower, same answer", s.one_by_one)}};
 }
 
+FlagGroup tier_flags(TierFlags& t) {
+  return {"Tiers of prefix cache below the device's",
+          {number_flag("--host-cache-gb", "GB", "host memory of each instance that holds evicted prefixes (0)", t.host_gb, {0, kMostGigabytes}),
+           number_flag("--remote-cache-gb", "GB", "store of prefixes that all instances share (0)", t.remote_gb, {0, kMostGigabytes}),
+           number_flag("--remote-cache-gbps", "GBPS", "rate from that store to one GPU in Gb/s (its share of the NICs)", t.remote_gbps,
+                       {0, kMostGigabits})}};
+}
+
 FlagGroup fault_flags(FaultFlags& f) {
   return {"Faults",
           {text_flag("--faults", "R@AT:UNTIL,..",
@@ -118,7 +127,7 @@ FlagGroup capacity_flags(CapacityFlags& c) {
 
 std::vector<FlagGroup> simulate_flags(RequestFlags& flags) {
   SimulateFlags& s = flags.simulate;
-  std::vector<FlagGroup> groups = {traffic_flags(s.traffic), scheduling_flags(s.scheduling), fault_flags(s.faults), pool_flags(s),
+  std::vector<FlagGroup> groups = {traffic_flags(s.traffic), scheduling_flags(s.scheduling), tier_flags(s.tiers), fault_flags(s.faults), pool_flags(s),
                                    capacity_flags(s.capacity)};
   for (FlagGroup& group : groups) group = recorded(std::move(group), flags);
   return groups;

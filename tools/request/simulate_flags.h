@@ -24,6 +24,10 @@ struct SchedulingFlags {
   bool synchronous = false, no_prefix_caching = false, mixed_chunk = false, one_by_one = false, router_sees_instances = false;
 };
 
+struct TierFlags {
+  std::optional<double> host_gb, remote_gb, remote_gbps;
+};
+
 struct FaultFlags {
   std::string faults, policy;
 };
@@ -42,6 +46,7 @@ struct CapacityFlags {
 struct SimulateFlags {
   TrafficFlags traffic;
   SchedulingFlags scheduling;
+  TierFlags tiers;
   FaultFlags faults;
   PoolFlags prefill, decode;
   CapacityFlags capacity;

@@ -65,6 +65,9 @@ std::string throughput_lines(const SimulateAnswer& answer, const SimulationResul
                       in_percent(r.shares.prefill_ratio), in_percent(r.shares.idle_ratio));
   if (r.transferred_bytes_ratio > 0) text += fmt::format("  transfers   {} GB of cache between the pools, {} ms each on average\n", short_number(r.transferred_bytes_ratio / 1e9), in_milliseconds(r.transfer.mean));
   if (r.cached_tokens > 0) text += fmt::format("  cache       {} prompt tokens found cached\n", whole(r.cached_tokens));
+  if (r.host_loaded_blocks + r.remote_loaded_blocks > 0) {
+    text += fmt::format("  tiers       {} fetched from host memory, {} from the store\n", counted(r.host_loaded_blocks, "block"), whole(r.remote_loaded_blocks));
+  }
   if (r.recomputed_tokens > 0) text += fmt::format("  recomputed  {} after preemptions\n", counted(r.recomputed_tokens, "token"));
   return text + fmt::format("  simulated   {} in {} and {}\n", format_seconds(r.simulated), counted(r.steps, "step"), counted(r.events, "event"));
 }

@@ -69,11 +69,16 @@ std::string validate_table(const ValidateReport& r) {
   std::string text =
       fmt::format("{}: {} rows, {} legal, {} predicted", std::filesystem::path(r.file).filename().string(),
                   r.rows.size(), r.legal, r.predicted);
-  if (r.left_out > 0) text += fmt::format("; {} of other qualities left out", r.left_out);
+  if (r.left_out > 0) text += fmt::format("; {} left out", r.left_out);
+  if (r.by_simulation) text += fmt::format("; {} by simulation of their benchmark", r.simulated);
   text += "\n\nErrors in %\n";
   Table all(error_columns("rows"));
   add_errors(all, "cache holds the concurrency", r.overall);
   if (r.apart_count > 0) add_errors(all, "cache cannot", r.apart);
+  if (r.analytic.tpot.count > 0) {
+    add_errors(all, "holds, by the closed form", r.analytic);
+    if (r.apart_count > 0) add_errors(all, "cannot, by the closed form", r.analytic_apart);
+  }
   if (r.peer.tpot.count > 0) {
     add_errors(all, "that the other planner predicts", r.ours_beside_peer);
     add_errors(all, "the other planner", r.peer, false);

@@ -34,7 +34,7 @@ exec python3 -m rtp_llm.start_server \
   --max_context_batch_size 1 \
   --seq_size_per_block 64 \
   --reserver_runtime_mem_mb 1024 \
-  --kv_cache_mem_mb 88972 \
+  --kv_cache_mem_mb 88549 \
   --fp8_kv_cache 0 \
   --act_type bf16 \
   --reuse_cache 1
