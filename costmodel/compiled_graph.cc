@@ -26,6 +26,13 @@ std::string format_name(const WorkForm& form) { return form.format != nullptr ? 
 // Bytes per element of a product's input, as the product reads it.
 double input_bytes(const NumberFormat& format) { return format.weight_only ? 2 : format.bytes_per_element(); }
 
+// The experts' row: 4-bit weights meet 8-bit activations where the machine has a kernel for that, else bf16 ones.
+const KernelModel* experts_model(const WorkForm& form, const KernelPricer& kernels, bool* narrow) {
+  const KernelModel* row = kernels.model("grouped_gemm", format_name(form) + "_mxfp8");
+  *narrow = row != nullptr;
+  return row != nullptr ? row : kernels.model("grouped_gemm", format_name(form));
+}
+
 // The fitted row that answers for the node, and its curve. Products of one node share their input: one wide product.
 void attach_model(const WorkForm& form, const CollectivePricer& collectives, const ExpertLoadModel* experts, CompiledWork& out) {
   const KernelPricer& kernels = collectives.kernels();
@@ -38,7 +45,8 @@ void attach_model(const WorkForm& form, const CollectivePricer& collectives, con
     shape.input_bytes = input_bytes(*form.format);
     out.curve = &kernels.gemm(*out.model, shape, out.device);
   } else if (form.grouped) {
-    out.model = kernels.model("grouped_gemm", format_name(form));
+    bool narrow = false;
+    out.model = experts_model(form, kernels, &narrow);
     if (out.model != nullptr) out.curve = &kernels.experts(*out.model, form.experts, *experts, out.device);
   } else if (form.attention.heads > 0) {
     out.model = kernels.attention_model(family_name(form.family), format_name(form), form.attention);
@@ -60,7 +68,10 @@ CompiledWork compile_work(const WorkForm& form, const CollectivePricer& collecti
   out.bytes_per_row = form.bytes_per_row;
   out.bytes_per_expert = form.bytes_per_expert;
   const bool attends = form.family == KernelFamily::kAttentionPrefill || form.family == KernelFamily::kAttentionDecode;
-  const double peak = math_peak(hardware.device, attends ? nullptr : form.format).value();
+  bool narrow = false;
+  if (form.grouped) (void)experts_model(form, collectives.kernels(), &narrow);
+  const double peak = narrow ? hardware.device.peak[static_cast<std::size_t>(MathFormat::kFp8)].value()
+                             : math_peak(hardware.device, attends ? nullptr : form.format).value();
   const double bandwidth = hardware.device.memory_bandwidth.value();
   if (collectives.mode() == PriceMode::kSpeedOfLight) {
     out.seconds_per_flop = 1 / peak;

@@ -29,14 +29,15 @@ constexpr std::array<const char*, kTimeTerms> kNames{"step",
                                                      "prefill",
                                                      "queue"};
 
-std::string era_of(const std::vector<EngineEra>& eras, const TimesKey& key) {
+// nullptr where the version is no number.
+const EngineEra* era_of(const std::vector<EngineEra>& eras, const TimesKey& key) {
   const std::string& text = key.version;
-  if (text.empty() || text.front() < '0' || text.front() > '9') return "";
+  if (text.empty() || text.front() < '0' || text.front() > '9') return nullptr;
   const Version version = parse_version(text);
   for (const EngineEra& era : eras) {
-    if (era.engine == key.engine && (era.until.empty() || version < parse_version(era.until))) return era.name;
+    if (era.engine == key.engine && (era.until.empty() || version < parse_version(era.until))) return &era;
   }
-  return "";
+  return nullptr;
 }
 
 // "blackwell-ultra" runs the kernels of "blackwell".
@@ -56,10 +57,27 @@ bool selection_of(const TimesLevel& level, const SelectorValues& values, Selecto
   return true;
 }
 
+EngineTimesTable with_overlay(EngineTimesTable base, const EngineTimesTable& overlay) {
+  std::vector<std::size_t> place;
+  for (const TimesLevel& level : overlay.levels) {
+    std::size_t at = 0;
+    while (at < base.levels.size() && (base.levels[at].term != level.term || base.levels[at].by != level.by)) ++at;
+    if (at == base.levels.size()) base.levels.push_back(level);
+    place.push_back(at);
+  }
+  for (TimesRow row : overlay.rows) {
+    row.level = place[row.level];
+    std::erase_if(base.rows, [&](const TimesRow& own) { return own.level == row.level && own.of == row.of; });
+    base.rows.push_back(row);
+  }
+  return base;
+}
+
 SelectorValues EngineTimesTable::values_of(const TimesKey& key) const {
   const std::string engine = key.engine == "neutral" ? "" : key.engine;
-  return {engine,           era_of(eras, key), generation(key.architecture), key.device, key.model,
-          key.dense_format, key.expert_format};
+  const EngineEra* era = era_of(eras, key);
+  return {engine,    era != nullptr ? era->name : "", generation(key.architecture), key.device,
+          key.model, key.dense_format,                key.expert_format};
 }
 
 EngineTimes EngineTimesTable::times(const std::array<double, kTimeTerms>& log_ratio, const std::string& engine) const {
@@ -85,21 +103,25 @@ EngineTimes EngineTimesTable::times(const std::array<double, kTimeTerms>& log_ra
   return out;
 }
 
+// Levels of a term stand from the general to the special. A row's spread is that of the product so far, so it replaces
+// what the levels before it say; a level without a row adds its own.
 EngineTimesTable::LogRatios EngineTimesTable::log_ratios(const TimesKey& key) const {
   const SelectorValues values = values_of(key);
   LogRatios out;
-  std::vector<bool> found(levels.size(), false);
   SelectorValues wanted;
+  std::vector<const TimesRow*> found(levels.size(), nullptr);
   for (const TimesRow& row : rows) {
-    const TimesLevel& level = levels[row.level];
-    if (!selection_of(level, values, wanted) || wanted != row.of) continue;
-    const auto term = static_cast<std::size_t>(level.term);
-    found[row.level] = true;
-    out.of[term] += std::log(row.value);
-    out.variance[term] += row.spread * row.spread;
+    if (selection_of(levels[row.level], values, wanted) && wanted == row.of) found[row.level] = &row;
   }
   for (std::size_t l = 0; l < levels.size(); ++l) {
-    if (!found[l]) out.variance[static_cast<std::size_t>(levels[l].term)] += levels[l].spread * levels[l].spread;
+    const auto term = static_cast<std::size_t>(levels[l].term);
+    if (found[l] == nullptr) {
+      out.variance[term] += levels[l].spread * levels[l].spread;
+      out.unseen[term] = true;
+      continue;
+    }
+    out.of[term] += std::log(found[l]->value);
+    out.variance[term] = found[l]->spread * found[l]->spread;
   }
   return out;
 }
@@ -111,7 +133,14 @@ EngineTimes EngineTimesTable::resolve(const TimesKey& key) const {
   const LogRatios ratios = log_ratios(key);
   EngineTimes out = times(ratios.of, key.engine);
   for (std::size_t i = 0; i < kTimeTerms; ++i) out.spread[i] = std::sqrt(ratios.variance[i]);
+  out.unseen = ratios.unseen;
+  out.waves = moves_in_waves(key);
   return out;
+}
+
+bool EngineTimesTable::moves_in_waves(const TimesKey& key) const {
+  const EngineEra* era = era_of(eras, key);
+  return era != nullptr && era->waves;
 }
 
 }  // namespace shardplan

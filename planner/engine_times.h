@@ -84,13 +84,14 @@ struct TimesRow {
   std::size_t level = 0;
   SelectorValues of;
   double value = 1;   // a ratio
-  double spread = 0;  // of its logarithm: how sure
+  double spread = 0;  // of the logarithm of the product down to this level: how sure
 };
 
 struct EngineEra {
   std::string engine;
   std::string name;   // "1.0"
   std::string until;  // first version that is not of it; "": none
+  bool waves = false;  // requests of equal lengths that start together stay together
 };
 
 // All terms of one deployment.
@@ -101,7 +102,9 @@ struct EngineTimes {
   double prefill_ratio = 1;
   double queue_ratio = 1;
   bool prefill_first = false;               // prompts have steps of their own, which running requests wait for
+  bool waves = false;                       // of the era
   std::array<double, kTimeTerms> spread{};  // of each term's logarithm
+  std::array<bool, kTimeTerms> unseen{};    // a level has no row: these kernels were never seen under this engine
 };
 
 struct EngineTimesTable {
@@ -111,6 +114,7 @@ struct EngineTimesTable {
   std::vector<std::string> prefill_first;  // engines
   std::vector<TimesLevel> levels;
   std::vector<TimesRow> rows;
+  bool is_overlay = false;                    // levels and rows alone, to be added to another table
 
   // The selector values of a key; a version that is no number has the era "".
   [[nodiscard]] SelectorValues values_of(const TimesKey& key) const;
@@ -119,11 +123,16 @@ struct EngineTimesTable {
   struct LogRatios {
     std::array<double, kTimeTerms> of{};
     std::array<double, kTimeTerms> variance{};
+    std::array<bool, kTimeTerms> unseen{};   // some level of the term has no row
   };
   [[nodiscard]] LogRatios log_ratios(const TimesKey& key) const;
   // The same from the logarithm of each term's ratio to its prior.
   [[nodiscard]] EngineTimes times(const std::array<double, kTimeTerms>& log_ratio, const std::string& engine) const;
+  [[nodiscard]] bool moves_in_waves(const TimesKey& key) const;
 };
+
+// `base` with the levels and rows of `overlay` after its own.
+[[nodiscard]] EngineTimesTable with_overlay(EngineTimesTable base, const EngineTimesTable& overlay);
 
 // The rows that a level has for `values`: those selectors that it goes by. False where one of them is empty.
 [[nodiscard]] bool selection_of(const TimesLevel& level, const SelectorValues& values, SelectorValues& out);

@@ -33,6 +33,9 @@ BatchShape steady_prefill(const PlanRequest& request, const Plan& plan) {
 void price(const PlanRequest& request, Deployment& deployment, const BareSteps& bare, EstimateResult& out) {
   Plan& plan = out.plan;
   plan.serving = estimate_serving(deployment.serving_input(), request.workload);
+  if (request.price.mode == PriceMode::kCalibrated) {
+    plan.serving.spread = serving_spread(deployment.serving_input(), request.workload, plan.serving);
+  }
   plan.meets_targets = plan.ledger.fits && !target_miss(plan.serving, request.targets);
   const BatchShape decode = bare.given ? bare.decode : steady_decode(request, plan);
   const BatchShape prefill = bare.given ? bare.prefill : steady_prefill(request, plan);

@@ -17,6 +17,7 @@
 #include "costmodel/step_price.h"
 #include "planner/engine.h"
 #include "planner/engine_times.h"
+#include "planner/serving_interval.h"
 #include "planner/serving_loop.h"
 #include "planner/workload.h"
 
@@ -50,6 +51,7 @@ struct ServingEstimate {
   double output_tokens_per_second_per_gpu = 0;
   double tokens_per_second_per_user = 0;       // 1/TPOT
   Seconds e2e;
+  LogSpread spread;                // of logarithms; all 0: no interval was asked for
 };
 
 // Parts of the two steps with `running` requests in an instance; parts carry the pricer's factors.
@@ -61,6 +63,9 @@ struct RunningLimit {
 };
 [[nodiscard]] RunningLimit running_limit(const ServingInput& input, const Workload& workload);
 [[nodiscard]] LoopTraffic loop_traffic(const Workload& workload);
+
+// How far an estimate may be off.
+[[nodiscard]] LogSpread serving_spread(const ServingInput& input, const Workload& workload, const ServingEstimate& serving);
 
 // Closed loop of `requests` over one instance (may be fractional in a search).
 [[nodiscard]] ServingEstimate estimate_closed(const ServingInput& input, const Workload& workload, double requests);

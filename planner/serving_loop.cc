@@ -70,7 +70,7 @@ LoopTimes solve_loop(const LoopSteps& s, const EngineTimes& times, const LoopTra
   out.prefill_extra = pace.extra;
   out.ttft_prefill = pace.own;
   out.ttft_host = times.host.first_token.value() + s.isl * times.host.per_prompt_token.value();
-  if (traffic.waves && times.prefill_first) {
+  if (traffic.waves && times.waves && times.prefill_first) {
     out.tpot = pace.decode + s.running * pace.extra / (2 * steps);
     out.ttft_queue = times.queue_ratio * sets / 2 * together;
     out.requests_per_second = s.running / (pace.own + out.ttft_queue + steps * out.tpot);

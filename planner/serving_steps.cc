@@ -17,8 +17,8 @@ double total(const StepParts& parts) {
   return sum;
 }
 
-void add(StepParts& to, const StepParts& parts, double times) {
-  for (std::size_t i = 0; i < kStepParts; ++i) to[i] += times * parts[i];
+void add(StepParts& to, const StepParts& parts) {
+  for (std::size_t i = 0; i < kStepParts; ++i) to[i] += parts[i];
 }
 
 StepCost step_cost(const ServingInput& in, const BatchShape& shape) {
@@ -38,7 +38,7 @@ StepCost step_cost(const ServingInput& in, const BatchShape& shape) {
       out.slowest = parts;
       out.slowest_layers = layers;
     }
-    add(out.sum, parts, 1);
+    add(out.sum, parts);
     out.layers += layers;
   }
   if (in.stages.size() > 1) {
@@ -60,7 +60,7 @@ BatchShape prompt_shape(const ServingInput& in, const Workload& w, double batch,
   const auto budget = static_cast<double>(in.scheduler.max_batched_tokens);
   const double room = std::max(1.0, budget - (alone ? 0 : batch / s.groups));
   const double fit = std::max(1.0, std::floor(room / fresh)) * s.groups;
-  const bool waves = w.equal_lengths && in.times.prefill_first;
+  const bool waves = w.equal_lengths && in.times.prefill_first && in.times.waves;
   s.prompts = std::max(1.0, std::min({waves ? batch : s.groups + batch / s.osl, fit, batch}));
   const double in_group = std::max(1.0, s.prompts / s.groups);
   s.chunks = std::max(1.0, std::ceil(in_group * fresh / room));
@@ -73,6 +73,13 @@ BatchShape prompt_shape(const ServingInput& in, const Workload& w, double batch,
 }
 
 }  // namespace
+
+LogSpread serving_spread(const ServingInput& input, const Workload& workload, const ServingEstimate& serving) {
+  if (!serving.feasible) return {};
+  EngineTimes plain = input.times;
+  plain.factors = {};   // the pricer has them
+  return spread_of(loop_steps(input, workload, serving.running), plain, loop_traffic(workload));
+}
 
 LoopTraffic loop_traffic(const Workload& workload) {
   return {.burst_ratio = workload.burst_ratio, .waves = workload.equal_lengths};

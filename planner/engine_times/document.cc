@@ -94,29 +94,10 @@ TimesRow read_row(JsonObject& row, const EngineTimesTable& table) {
 
 std::string time_text(double seconds) { return fmt::format("{:.4g} us", seconds * 1e6); }
 
-}  // namespace
+using Ordered = nlohmann::ordered_json;
 
-EngineTimesTable read_engine_times(std::string_view json, const std::string& where) {
-  const Json document = parse_json(json, where);
-  JsonObject root(document, where);
-  if (root.string("schema") != kSchema) throw InputError(root.where("schema"), "is not that of engine times", kSchema);
-  EngineTimesTable table;
-  root.ignore("fitted_on");
-  read_priors(root, table);
-  for (JsonObject& era : root.objects("eras")) {
-    table.eras.push_back({era.string("engine"), era.string("name"), era.string_or("until", "")});
-    era.refuse_unread();
-  }
-  table.prefill_first = root.strings("prefill_first");
-  read_levels(root, table);
-  for (JsonObject& row : root.objects("rows")) table.rows.push_back(read_row(row, table));
-  root.refuse_unread();
-  return table;
-}
-
-std::string engine_times_text(const EngineTimesTable& table, const std::string& fitted_on) {
-  using Ordered = nlohmann::ordered_json;
-  Ordered out{{"schema", kSchema}, {"fitted_on", fitted_on}};
+// What an overlay leaves to the table it is added to.
+void write_basis(const EngineTimesTable& table, Ordered& out) {
   for (std::size_t i = 0; i < kTimeTerms; ++i) {
     const auto term = static_cast<TimeTerm>(i);
     if (table.prior[i] == 1 && !is_time(term)) continue;
@@ -127,9 +108,37 @@ std::string engine_times_text(const EngineTimesTable& table, const std::string& 
   for (const EngineEra& era : table.eras) {
     Ordered e{{"engine", era.engine}, {"name", era.name}};
     if (!era.until.empty()) e["until"] = era.until;
+    if (era.waves) e["waves"] = true;
     out["eras"].push_back(e);
   }
   out["prefill_first"] = table.prefill_first;
+}
+
+}  // namespace
+
+EngineTimesTable read_engine_times(std::string_view json, const std::string& where) {
+  const Json document = parse_json(json, where);
+  JsonObject root(document, where);
+  if (root.string("schema") != kSchema) throw InputError(root.where("schema"), "is not that of engine times", kSchema);
+  EngineTimesTable table;
+  root.ignore("fitted_on");
+  table.is_overlay = !root.has("priors");
+  read_priors(root, table);
+  for (JsonObject& era : root.objects("eras")) {
+    table.eras.push_back({era.string("engine"), era.string("name"), era.string_or("until", ""), era.boolean_or("waves", false)});
+    era.ignore("source");
+    era.refuse_unread();
+  }
+  table.prefill_first = root.strings("prefill_first");
+  read_levels(root, table);
+  for (JsonObject& row : root.objects("rows")) table.rows.push_back(read_row(row, table));
+  root.refuse_unread();
+  return table;
+}
+
+std::string engine_times_text(const EngineTimesTable& table, const std::string& fitted_on) {
+  Ordered out{{"schema", kSchema}, {"fitted_on", fitted_on}};
+  if (!table.is_overlay) write_basis(table, out);
   out["levels"] = Ordered::array();
   for (const TimesLevel& level : table.levels) {
     Ordered by = Ordered::array();

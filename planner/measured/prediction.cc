@@ -67,7 +67,9 @@ PricedRow RowPricer::price(const RowQuestion& question) {
   request.engine_times = shared->request.engine_times;
   Deployment deployment(request, question.config, {}, shared->cluster->collectives(), shared->table);
   ServingInput input = deployment.serving_input();
-  input.times.prefill_first = shipped_engine_times().resolve(out.key).prefill_first;
+  const EngineTimes shipped = shipped_engine_times().resolve(out.key);
+  input.times.prefill_first = shipped.prefill_first;
+  input.times.waves = shipped.waves;
   const double asked = std::max(1.0, out.concurrency / static_cast<double>(question.config.replicas));
   const double most = std::floor(running_limit(input, request.workload).requests);
   out.holds = most >= asked;
@@ -98,7 +100,7 @@ Quantity3 serve_row(const PricedRow& row, const EngineTimes& times) {
 }
 
 Quantity3 row_spread(const PricedRow& row, const EngineTimes& times) {
-  const LogSpread s = spread_of(row.steps, times, row.traffic, row.spreads);
+  const LogSpread s = spread_of(row.steps, times, row.traffic);
   return {.tpot = s.tpot, .ttft = s.ttft, .throughput = s.end_to_end};
 }
 

@@ -22,7 +22,6 @@ struct PricedRow {
   LoopSteps steps;      // of one replica, parts without factors
   LoopTraffic traffic;
   TimesKey key;
-  PartSpreads spreads;
   double waiting = 0;      // requests of a replica that find no place
   double concurrency = 0;  // of the deployment
   double gpus = 1;

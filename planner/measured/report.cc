@@ -112,6 +112,7 @@ ValidateReport validate_serving(const CsvTable& table, const ValidateOptions& op
     r.left_out = static_cast<std::int64_t>(all.size() - r.rows.size());
     r.priced = price_rows(r.rows, table);
     judge_by_loop(r, options);
+    if (options.folds) r.folds = fold_lines(r.rows, r.priced, options.times != nullptr ? *options.times : shipped_engine_times());
     if (options.simulate) judge_by_simulation(r, table, options);
   }
   summarise(r, options.worst);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "planner/measured/accuracy.h"
+#include "planner/measured/folds.h"
 
 namespace shardplan {
 
@@ -24,12 +25,14 @@ struct ValidateReport {
   QuantityErrors peer, ours_beside_peer;  // on the rows that the other planner predicts, all of them
   std::vector<GroupErrors> groups;
   RankQuality rank, peer_rank;
+  std::vector<FoldLine> folds;     // when asked for
   std::vector<std::size_t> worst;  // by TPOT, worst first
 };
 
 struct ValidateOptions {
   std::string qualities;                    // "A,B"; empty: all
   const EngineTimesTable* times = nullptr;  // nullptr: as shipped
+  bool folds = false;
   std::size_t worst = 10;
   bool simulate = false;                    // by simulation of each row's benchmark
 };

@@ -159,9 +159,16 @@ void set_weights(ModelSpec& model, const NumberFormat& dense, const NumberFormat
   }
 }
 
-const NumberFormat& format_named(std::string name, const std::string& where) {
+// A maker's own "-FP8" checkpoint has scales by block; others' conversions have one per tensor.
+bool has_blocks(const ServingRow& row, const ModelSpec& model) {
+  const std::string maker = model.hf_id.substr(0, model.hf_id.find('/'));
+  return lower(row.model).ends_with("-fp8") && row.model.substr(0, row.model.find('/')) == maker;
+}
+
+const NumberFormat& format_named(std::string name, bool blocks, const std::string& where) {
   name = lower(name);
   if (name == "fp4") name = "nvfp4";
+  if (name == "fp8" && blocks) name = "fp8_block";
   return require_format(name, where);
 }
 
@@ -169,10 +176,11 @@ void set_formats(const ServingRow& row, const CsvTable& table, const CsvRow& cel
   const std::string both = row.precision.empty() ? "bf16" : row.precision;
   const bool given = !row.precision.empty() || !row.dense_format.empty();
   if (given) {
+    const bool blocks = has_blocks(row, out.request.model);
     const NumberFormat& dense =
-        format_named(row.dense_format.empty() ? both : row.dense_format, table.where(cells, "dense_format"));
+        format_named(row.dense_format.empty() ? both : row.dense_format, blocks, table.where(cells, "dense_format"));
     const NumberFormat& experts =
-        format_named(row.expert_format.empty() ? both : row.expert_format, table.where(cells, "expert_format"));
+        format_named(row.expert_format.empty() ? both : row.expert_format, blocks, table.where(cells, "expert_format"));
     set_weights(out.request.model, dense, experts);
   }
   if (!row.kv_dtype.empty() && row.kv_dtype != "auto") {

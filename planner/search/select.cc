@@ -67,6 +67,9 @@ Plan make_plan(const PlanRequest& request, const Costed& costed, const Collectiv
   Deployment deployment(request, costed.config, costed.setting, collectives);
   Plan plan = deployment.plan();
   plan.serving = costed.serving;
+  if (request.price.mode == PriceMode::kCalibrated) {
+    plan.serving.spread = serving_spread(deployment.serving_input(), request.workload, plan.serving);
+  }
   plan.score = costed.key.score;
   plan.meets_targets = !target_miss(costed.serving, request.targets);
   return plan;

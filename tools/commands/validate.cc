@@ -5,7 +5,9 @@
 #include "planner/measured/report.h"
 #include "tools/cli/flag_builders.h"
 #include "tools/cli/output.h"
+#include "tools/documents/accuracy_page.h"
 #include "tools/documents/validate_document.h"
+#include "tools/documents/validate_page.h"
 #include "tools/tables/validate_table.h"
 
 namespace shardplan {
@@ -18,12 +20,13 @@ constexpr const char* kHelp =
     "interval\n"
     "holds the measurement, the worst rows with their breakdown, and another planner's predictions side by side "
     "(peer_*).\n"
-    "A malformed table is refused whole, with file, line and column.";
+    "A malformed table is refused whole, with file, line and column. An --output that ends in .html is a page with scatter\n"
+    "plots, one that ends in .md what docs/accuracy.md holds.";
 
 }  // namespace
 
 void run_validate(const Words& words) {
-  std::string measured, method;
+  std::string measured, method, times;
   ValidateOptions options;
   Output output;
   CommandLine line{"shardplan validate", kHelp, "shardplan validate --measured serving.csv --quality A", {}, {}};
@@ -39,6 +42,11 @@ void run_validate(const Words& words) {
   check_output(output);
   options.simulate = method == "simulate";
   const CsvTable table(measured, read_file(measured, kMostBytes));
+  EngineTimesTable own;
+  if (!times.empty()) {
+    own = read_engine_times(read_file(times, kMostBytes), times);
+    options.times = &own;
+  }
   const ValidateReport report = validate_serving(table, options);
   deliver(
       output, [&] { return validate_table(report); }, [&] { return validate_document(report); });

@@ -14,6 +14,7 @@
 namespace shardplan {
 std::string estimate_document(const RequestFlags& flags, const EstimateAnswer& answer) {
   const EstimateResult& result = answer.result;
+  const bool calibrated = answer.request.price.mode == PriceMode::kCalibrated;
   Document document = {{"schema", "shardplan.estimate/1"},
                        {"request", request_document(flags)},
                        {"model", answer.request.model.name},
@@ -26,8 +27,8 @@ std::string estimate_document(const RequestFlags& flags, const EstimateAnswer& a
                        {"warnings", violations_document(result.plan.warnings)},
                        {"notes", result.notes},
                        {"memory", memory_document(result.plan.ledger)},
-                       {"prefill", step_document(result.prefill)},
-                       {"decode", step_document(result.decode)}};
+                       {"prefill", step_document(result.prefill, calibrated)},
+                       {"decode", step_document(result.decode, calibrated)}};
   const bool serves = result.lowered && !answer.steps.given;
   document["serving"] = serves ? serving_document(result.plan.serving) : Document(nullptr);
   document["data_movement"] = result.lowered ? movement_document(data_movement(answer.request, result, answer.steps)) : Document::array();

@@ -16,12 +16,13 @@ namespace {
 Document winner_document(const ExplainAnswer& answer) {
   if (answer.result.plans.empty()) return nullptr;
   const Plan& plan = answer.result.plans.front();
+  const bool calibrated = answer.request.price.mode == PriceMode::kCalibrated;
   return {{"layout", short_text(plan.config)},
           {"parallel", parallel_document(plan.config)},
           {"gpus", plan.config.gpus()},
           {"serving", serving_document(plan.serving)},
-          {"prefill", step_document(answer.winner.prefill)},
-          {"decode", step_document(answer.winner.decode)},
+          {"prefill", step_document(answer.winner.prefill, calibrated)},
+          {"decode", step_document(answer.winner.decode, calibrated)},
           {"data_movement", movement_document(data_movement(answer.request, answer.winner.plan))}};
 }
 

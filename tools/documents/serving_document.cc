@@ -1,8 +1,16 @@
 #include "tools/documents/serving_document.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace shardplan {
+
+void add_interval(Document& to, const char* key, double spread) {
+  const double value = to[key];
+  const double wide = std::exp(kP90 * spread);
+  to[std::string(key) + "_p10"] = value / wide;
+  to[std::string(key) + "_p90"] = value * wide;
+}
 
 Document serving_document(const ServingEstimate& serving) {
   Document document = {{"feasible", serving.feasible}};
@@ -22,6 +30,15 @@ Document serving_document(const ServingEstimate& serving) {
                    {"output_tokens_per_second", serving.output_tokens_per_second},
                    {"output_tokens_per_second_per_gpu", serving.output_tokens_per_second_per_gpu},
                    {"tokens_per_second_per_user", serving.tokens_per_second_per_user}});
+  if (serving.spread.tpot > 0) {
+    add_interval(document, "ttft_seconds", serving.spread.ttft);
+    add_interval(document, "tpot_seconds", serving.spread.tpot);
+    for (const char* key : {"e2e_seconds", "requests_per_second", "output_tokens_per_second", "output_tokens_per_second_per_gpu"}) {
+      add_interval(document, key, serving.spread.end_to_end);
+    }
+    add_interval(document, "decode_step_seconds", serving.spread.tpot);
+    add_interval(document, "tokens_per_second_per_user", serving.spread.tpot);
+  }
   return document;
 }
 

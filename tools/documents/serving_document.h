@@ -8,4 +8,7 @@ namespace shardplan {
 
 [[nodiscard]] Document serving_document(const ServingEstimate& serving);
 
+// Siblings `key`_p10 and `key`_p90 of a number that is there, from the standard deviation of its logarithm.
+void add_interval(Document& to, const char* key, double spread);
+
 }  // namespace shardplan

@@ -1,17 +1,29 @@
 #include "tools/documents/step_document.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "tools/documents/serving_document.h"
 
 namespace shardplan {
 namespace {
 
-Document time_document(const StepTime& time) {
-  return {{"seconds", time.seconds.value()},
+// Kernels' own fits alone; what the engine adds is in the serving prediction.
+double spread_of(const StepTime& time) {
+  double variance = 0;
+  for (std::size_t i = 0; i < kStepParts; ++i) variance += std::pow(kKernelDeviation[i] * time.parts[i], 2);
+  return time.seconds.value() > 0 ? std::sqrt(variance) / time.seconds.value() : 0;
+}
+
+Document time_document(const StepTime& time, bool interval) {
+  Document out = {{"seconds", time.seconds.value()},
           {"compute_seconds", time.compute.value()},
           {"communication_seconds", time.communication.value()},
           {"exposed_communication_seconds", time.exposed_communication.value()},
           {"overhead_seconds", time.overhead.value()},
           {"wait_seconds", time.wait.value()}};
+  if (interval) add_interval(out, "seconds", spread_of(time));
+  return out;
 }
 
 Document op_document(const OpRow& op) {
@@ -33,11 +45,11 @@ Document collective_document(const CollectiveRow& row) {
 
 }  // namespace
 
-Document step_document(const StepBreakdown& step) {
+Document step_document(const StepBreakdown& step, bool intervals) {
   if (step.ops.empty()) return nullptr;
-  Document document = time_document(step.time);
+  Document document = time_document(step.time, intervals);
   document["stages"] = Document::array();
-  for (const StepTime& stage : step.stages) document["stages"].push_back(time_document(stage));
+  for (const StepTime& stage : step.stages) document["stages"].push_back(time_document(stage, intervals));
   document["ops"] = Document::array();
   for (const OpRow& op : step.ops) document["ops"].push_back(op_document(op));
   document["collectives"] = Document::array();

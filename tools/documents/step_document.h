@@ -9,6 +9,6 @@
 namespace shardplan {
 
 // null for a step that holds no tokens.
-[[nodiscard]] Document step_document(const StepBreakdown& step);
+[[nodiscard]] Document step_document(const StepBreakdown& step, bool intervals);
 
 }  // namespace shardplan

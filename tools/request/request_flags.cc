@@ -38,6 +38,7 @@ FlagGroup engine_flags(EngineFlags& e) {
   return {"Engine, formats, memory",
           {text_flag("--engine", "NAME", "legal for this engine, and with its defaults (shardplan engines)", e.engine),
            text_flag("--engine-version", "V", "version of --engine", e.engine_version),
+           text_flag("--overlay", "FILE", "engine times of your own points (shardplan calibrate fit --serving)", e.overlay),
            text_flag("--weight-dtype", "FORMAT", "weights in bf16, fp8, fp8_block, nvfp4, ... (the model's)", e.weight_dtype),
            text_flag("--kv-dtype", "FORMAT", "K and V cache in bf16, fp8, ... (the model's)", e.kv_dtype),
            text_flag("--activation-dtype", "FORMAT", "activations between layers (bf16)", e.activation_dtype),

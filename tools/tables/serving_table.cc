@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <optional>
 
 #include "base/units.h"
@@ -18,6 +19,10 @@ std::string asked(const Workload& w, double in_flight) {
   else text += fmt::format(", {} in flight", short_number(in_flight));
   return text;
 }
+
+double wide(double spread) { return std::exp(kP90 * spread); }
+
+std::string range_of(Seconds value, double spread) { return time_text(value / wide(spread)) + " to " + time_text(value * wide(spread)); }
 
 std::string one_target(const char* name, const std::optional<Seconds>& target, Seconds value) {
   if (!target) return "";
@@ -38,6 +43,11 @@ std::string serving_table(const ServingEstimate& s, const Workload& workload, st
   text += fmt::format("  request     {} end to end, {} requests/s\n", time_text(s.e2e), short_number(s.requests_per_second));
   text += fmt::format("  throughput  {} output tokens/s, {} per GPU, {} per user\n", short_number(s.output_tokens_per_second),
                       short_number(s.output_tokens_per_second_per_gpu), short_number(s.tokens_per_second_per_user));
+  if (s.spread.tpot > 0) {
+    text += fmt::format("  intervals   TTFT {}, TPOT {}, per GPU {} to {} tokens/s (p10 to p90)\n", range_of(s.ttft, s.spread.ttft),
+                        range_of(s.tpot, s.spread.tpot), short_number(s.output_tokens_per_second_per_gpu / wide(s.spread.end_to_end)),
+                        short_number(s.output_tokens_per_second_per_gpu * wide(s.spread.end_to_end)));
+  }
   return text;
 }
 

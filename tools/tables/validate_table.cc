@@ -84,6 +84,15 @@ std::string validate_table(const ValidateReport& r) {
     add_errors(all, "the other planner", r.peer, false);
   }
   text += all.text(2) + "\n" + rank_line("the pick", r.rank) + rank_line("the other planner's", r.peer_rank);
+  if (!r.folds.empty()) {
+    Table folds(error_columns("fitted on"));
+    for (const FoldLine& line : r.folds) {
+      add_errors(folds, line.name, line.errors);
+      if (line.seen.tpot.count > 0) add_errors(folds, "  kernels seen", line.seen);
+      if (line.unseen.tpot.count > 0) add_errors(folds, "  kernels not seen", line.unseen);
+    }
+    text += "\n" + folds.text(2);
+  }
   std::string by;
   Table groups(error_columns("group"));
   for (const GroupErrors& g : r.groups) {

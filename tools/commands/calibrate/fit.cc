@@ -1,8 +1,11 @@
 #include "tools/commands/calibrate/fit.h"
 
+#include <algorithm>
+
 #include "base/errors.h"
 #include "tools/cli/flag_builders.h"
 #include "tools/commands/calibrate/fit_records.h"
+#include "tools/commands/calibrate/fit_serving.h"
 #include "tools/commands/calibrate/fit_tables.h"
 
 namespace shardplan {
@@ -14,11 +17,13 @@ constexpr const char* kHelp =
     "--tables are measurements of a machine that is known (--hardware): wide or long CSV with a .meta.json beside, .jsonl\n"
     "records, nccl-tests output, or folders of CSV; what physics forbids is left out and said. Where two tables give the\n"
     "same row the first is plain and the others carry @backend. With --into the rows go into a hardware document, which\n"
-    "--hardware takes; an interrupted fit leaves the old one.";
+    "--hardware takes; an interrupted fit leaves the old one.\n"
+    "--serving FILE fits engine times on serving points: calibrate fit --serving FILE --help.";
 
 }  // namespace
 
 void run_calibrate_fit(const Words& words) {
+  if (std::find(words.begin(), words.end(), "--serving") != words.end()) return run_calibrate_fit_serving(words);
   std::string records, output, name = "this-host", hardware, tables, into;
   CommandLine line{"shardplan calibrate fit", kHelp, "shardplan calibrate fit --hardware h200-sxm --tables nccl.txt,gemm.csv --into ours.json", {}, {}};
   line.arguments.push_back({"RECORDS.jsonl", "what calibrate run wrote", false, [&](const std::string& text) { records = text; }});

@@ -1,0 +1,177 @@
+// Tables of measured points: read strictly, predicted the planner's way, fitted, and judged.
+#include <array>
+#include <cmath>
+#include <functional>
+
+#include "base/errors.h"
+#include "planner/deployment.h"
+#include "planner/cluster.h"
+#include "planner/measured/fit.h"
+#include "planner/measured/report.h"
+#include "tests/catch.h"
+
+namespace shardplan {
+namespace {
+
+constexpr const char* kHeader = "model,hardware,engine,engine_version,precision,isl,osl,concurrency,gpus,tp,ttft_ms,tpot_ms\n";
+
+CsvTable table_of(const std::string& rows) { return {"points.csv", kHeader + rows}; }
+
+std::string refusal_of(const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("A malformed table is refused with its file, line and column") {
+  CHECK(refusal_of([] { CsvTable("a.csv", "x,y\n1,2\n3\n"); }) == "a.csv: line 3: has 1 cells where the header has 2; expected as many cells as columns");
+  CHECK(refusal_of([] { CsvTable("a.csv", "x,x\n1,2\n"); }).find("a.csv: line 1, column x") == 0);
+  CHECK(refusal_of([] { CsvTable("a.csv", "x\n\"open\n"); }).find("a.csv: line 2: a quotation does not end") == 0);
+  CHECK(refusal_of([] { (void)read_serving_rows(table_of("llama-3.1-8b,h100-sxm,vllm,,bf16,1024,256,4,1,1,80,slow\n")); }).find("points.csv: line 2, column tpot_ms: 'slow'") == 0);
+  CHECK(refusal_of([] { (void)read_serving_rows(table_of("llama-3.1-8b,h100-sxm,vllm,,bf16,1024,256,-4,1,1,80,8\n")); }).find("points.csv: line 2, column concurrency: -4") == 0);
+  CHECK(refusal_of([] { (void)read_serving_rows(table_of("")); }).find("holds no rows") != std::string::npos);
+  const CsvTable unknown = table_of("llama-9,h100-sxm,vllm,,bf16,1024,256,4,1,1,80,8\n");
+  CHECK(refusal_of([&] { (void)question_of(read_serving_rows(unknown).front(), unknown); }).find("points.csv: line 2, column model") == 0);
+}
+
+TEST_CASE("Cells may be quoted, and lines may end as on another system") {
+  const CsvTable table("a.csv", "x,y\r\n\"1,5\",\"say \"\"two\"\"\"\r\n\r\n");
+  REQUIRE(table.rows().size() == 1);
+  CHECK(table.text(table.rows().front(), "x") == "1,5");
+  CHECK(table.text(table.rows().front(), "y") == "say \"two\"");
+}
+
+// The closed loop over prices without factors, with the factors applied there, is what the planner's own path says.
+TEST_CASE("A row is predicted as estimate predicts it") {
+  const CsvTable table = table_of("llama-3.1-70b,h100-sxm,vllm,0.19.0,fp8,1024,256,16,8,8,80,8\nqwen3-235b-a22b,h200-sxm,sglang,0.5.9,fp8,4096,512,32,8,8,80,8\n");
+  const auto rows = read_serving_rows(table);
+  const auto priced = price_rows(rows, table);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    REQUIRE(priced[i].legal);
+    const Quantity3 row = serve_row(priced[i], shipped_engine_times().resolve(priced[i].key));
+    const RowQuestion question = question_of(rows[i], table);
+    const Cluster cluster(question.request, question.config.instance_gpus());
+    Deployment deployment(question.request, question.config, {}, cluster.collectives());
+    const ServingEstimate e = estimate_serving(deployment.serving_input(), question.request.workload);
+    CHECK(row.tpot == Approx(e.tpot.value()).epsilon(1e-6));
+    CHECK(row.ttft == Approx(e.ttft.value()).epsilon(1e-6));
+  }
+}
+
+// Rows of made-up measurements: what a table of engine times with given rows says.
+struct Made {
+  CsvTable table;
+  std::vector<ServingRow> rows;
+  std::vector<PricedRow> priced;
+  std::vector<std::size_t> all;
+  explicit Made(const EngineTimesTable& truth) : table(table_of(text())), rows(read_serving_rows(table)), priced(price_rows(rows, table)) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const Quantity3 q = serve_row(priced[i], truth.resolve(priced[i].key));
+      rows[i].measured = {q.ttft, q.tpot, q.throughput};
+      all.push_back(i);
+    }
+  }
+  static std::string text() {
+    std::string out;
+    for (const char* engine : {"vllm,0.19.0", "trtllm,1.1.0"}) {
+      for (const int tp : {1, 2, 4, 8}) {
+        for (const int c : {4, 16, 64, 128}) {
+          for (const char* lengths : {"1024,256", "4096,512"}) {
+            out += "qwen3-30b-a3b,h200-sxm," + std::string(engine) + ",fp8," + lengths + "," + std::to_string(c) + "," + std::to_string(tp) + "," + std::to_string(tp) + ",80,8\n";
+          }
+        }
+      }
+    }
+    return out;
+  }
+};
+
+EngineTimesTable made_times() {
+  return read_engine_times(R"({"schema": "shardplan.engine_times/1",
+    "priors": {"step": {"value": "600 us"}, "sequence": {"value": "12 us"}, "layer": {"value": "1 us"}, "prefill_launch": {"value": "100 us"},
+               "request": {"value": "18 ms"}, "prompt_token": {"value": "2 us"}},
+    "levels": [{"term": "step", "by": ["engine"], "spread": 1.0, "mechanism": "m"},
+               {"term": "grouped", "by": [], "spread": 0.5, "mechanism": "m"},
+               {"term": "grouped", "by": ["engine", "architecture"], "spread": 0.5, "mechanism": "m"}]})", "made");
+}
+
+TEST_CASE("A fit finds the ratios that its points were made with") {
+  EngineTimesTable truth = made_times();
+  truth.rows = {{0, {"trtllm"}, 0.5, 0}, {2, {"vllm", "", "hopper"}, 1.4, 0}};
+  const Made made(truth);
+  FitOptions sure;
+  sure.tpot_deviation = 0.001;
+  sure.ttft_deviation = 0.01;
+  const EngineTimesTable fitted = fit_all({made.rows, made.priced, made.all}, made_times(), sure);
+  for (const PricedRow& row : made.priced) {
+    const EngineTimes want = truth.resolve(row.key);
+    const EngineTimes got = fitted.resolve(row.key);
+    CHECK(got.host.per_step.value() == Approx(want.host.per_step.value()).epsilon(0.02));
+    CHECK(got.factors.of[index_of(StepPart::kGrouped)] == Approx(want.factors.of[index_of(StepPart::kGrouped)]).epsilon(0.02));
+    CHECK(got.spread[static_cast<std::size_t>(TimeTerm::kStep)] < 0.1);
+  }
+  const std::string text = engine_times_text(fitted, "made");
+  CHECK(engine_times_text(read_engine_times(text, "again"), "made") == text);
+}
+
+TEST_CASE("Four points of one deployment become an overlay that says how much slower it is") {
+  EngineTimesTable truth = made_times();
+  truth.levels.push_back({TimeTerm::kDecode, {}, 0.3, "m"});
+  truth.rows = {{3, {}, 1.5, 0}};
+  Made made(truth);
+  const std::vector<std::size_t> four{0, 9, 20, 31};   // all of the first engine
+  const EngineTimesTable overlay = fit_overlay({made.rows, made.priced, four}, made_times());
+  CHECK(overlay.is_overlay);
+  const EngineTimesTable both = with_overlay(made_times(), overlay);
+  for (std::size_t i = 0; i < 32; ++i) {
+    const Quantity3 q = serve_row(made.priced[i], both.resolve(made.priced[i].key));
+    CHECK(q.tpot == Approx(*made.rows[i].measured.tpot).epsilon(0.05));
+    CHECK(row_spread(made.priced[i], both.resolve(made.priced[i].key)).tpot < row_spread(made.priced[i], made_times().resolve(made.priced[i].key)).tpot);
+  }
+  // Another engine is not spoken of.
+  const Quantity3 other = serve_row(made.priced[40], both.resolve(made.priced[40].key));
+  CHECK(other.tpot == Approx(serve_row(made.priced[40], made_times().resolve(made.priced[40].key)).tpot));
+}
+
+TEST_CASE("A level without a row widens the interval and leaves the value") {
+  EngineTimesTable table = made_times();
+  const TimesKey known{.engine = "vllm", .architecture = "hopper"};
+  const EngineTimes before = table.resolve(known);
+  table.rows = {{2, {"vllm", "", "hopper"}, 1.2, 0.05}};
+  const EngineTimes after = table.resolve(known);
+  const auto grouped = static_cast<std::size_t>(TimeTerm::kGrouped);
+  CHECK(before.spread[grouped] == Approx(std::sqrt(0.5)));
+  CHECK(after.spread[grouped] == Approx(0.05));
+  CHECK(after.factors.of[index_of(StepPart::kGrouped)] == Approx(1.2));
+  CHECK(before.unseen[grouped]);
+  const EngineTimes refresh = table.resolve({.engine = "vllm", .architecture = "blackwell-ultra"});
+  CHECK(refresh.factors.of[index_of(StepPart::kGrouped)] == Approx(1));
+}
+
+TEST_CASE("A bad document of engine times names the place") {
+  CHECK(refusal_of([] { (void)read_engine_times("{}", "t.json"); }).find("t.json") == 0);
+  CHECK(refusal_of([] { (void)read_engine_times(R"({"schema": "shardplan.engine_times/1", "levels": [{"term": "stepp", "by": [], "spread": 1, "mechanism": "m"}]})", "t.json"); }).find("'stepp' is no term") != std::string::npos);
+  CHECK(refusal_of([] { (void)read_engine_times(R"({"schema": "shardplan.engine_times/1", "rows": [{"term": "step", "value": 1, "spread": 0}]})", "t.json"); }).find("no level") != std::string::npos);
+}
+
+TEST_CASE("Statistics of known errors") {
+  std::vector<ServingRow> rows(4);
+  std::vector<Judged> judged(4);
+  const std::array<double, 4> ratio{0.9, 1.0, 1.2, 2.0};
+  for (std::size_t i = 0; i < 4; ++i) {
+    rows[i].measured.tpot = 0.01;
+    judged[i].predicted.tpot = 0.01 * ratio[i];
+    judged[i].spread.tpot = 0.2;   // p10..p90 is a factor of 1.29 either way
+  }
+  const ErrorStats e = errors_of(rows, judged, [](std::size_t) { return true; }).tpot;
+  CHECK(e.count == 4);
+  CHECK(e.mean_ape == Approx((0.1 + 0 + 0.2 + 1) / 4));
+  CHECK(e.p90_ape == Approx(1));
+  CHECK(e.interval_coverage == Approx(0.75));
+}
+
+}  // namespace
+}  // namespace shardplan

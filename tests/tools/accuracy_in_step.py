@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""docs/accuracy.md is what the program writes of the shared table of measured serving points.
+
+    accuracy_in_step.py PROGRAM [--accept]
+
+Exit status: 0 in step, 1 not, 4 skipped (the table is not there).
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+PAGE = os.path.join(ROOT, "docs", "accuracy.md")
+
+
+def main():
+    shared = os.environ.get("SHARDPLAN_SHARED", os.path.join(ROOT, "..", "shared"))
+    table = os.path.join(shared, "measured", "serving.csv")
+    if not os.path.exists(table):
+        print("skipped: no table of measured serving points")
+        return 4
+    with tempfile.TemporaryDirectory() as folder:
+        written = PAGE if "--accept" in sys.argv else os.path.join(folder, "accuracy.md")
+        command = [sys.argv[1], "validate", "--measured", table, "--quality", "A", "--folds", "--output", written]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            print(done.stderr)
+            return 1
+        with open(written, encoding="utf-8") as new, open(PAGE, encoding="utf-8") as old:
+            if new.read() == old.read():
+                return 0
+    print("docs/accuracy.md is not what the program says now: tests/tools/accuracy_in_step.py PROGRAM --accept")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

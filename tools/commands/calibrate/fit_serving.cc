@@ -1,0 +1,84 @@
+#include "tools/commands/calibrate/fit_serving.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/errors.h"
+#include "base/file.h"
+#include "base/table.h"
+#include "planner/measured/fit.h"
+#include "planner/measured/report.h"
+#include "tools/cli/flag_builders.h"
+#include "tools/cli/standard_output.h"
+
+namespace shardplan {
+namespace {
+
+constexpr std::int64_t kMostBytes = 256LL << 20;
+
+constexpr const char* kHelp =
+    "Engine times from measured serving points (TPOT and TTFT of whole deployments). A few points of your own become an\n"
+    "overlay: how much slower this deployment's decode steps, prompts and queue are than the shipped times say, and how sure\n"
+    "that is; estimate, plan and simulate take it with --overlay. With --shipped, every level of the shipped document is\n"
+    "fitted anew. The table has the columns of shardplan validate.";
+
+struct FitFlags {
+  std::string serving, quality, times, output;
+  bool shipped = false;
+};
+
+// What the rows say, for people.
+std::string rows_text(const EngineTimesTable& table) {
+  Table out({{"term", Table::Align::kLeft}, {"of", Table::Align::kLeft}, {"ratio"}, {"p10"}, {"p90"}});
+  for (const TimesRow& row : table.rows) {
+    std::string of;
+    for (const std::string& value : row.of) of += value.empty() ? "" : (of.empty() ? "" : ", ") + value;
+    const double wide = std::exp(kP90 * row.spread);
+    out.add_row({name_of(table.levels[row.level].term), of, fmt::format("{:.3f}", row.value), fmt::format("{:.3f}", row.value / wide),
+                 fmt::format("{:.3f}", row.value * wide)});
+  }
+  return out.text(2);
+}
+
+EngineTimesTable basis_of(const FitFlags& flags) {
+  if (flags.times.empty()) return shipped_engine_times();
+  return read_engine_times(read_file(flags.times, kMostBytes), flags.times);
+}
+
+void fit(const FitFlags& flags) {
+  const CsvTable table(flags.serving, read_file(flags.serving, kMostBytes));
+  const std::vector<ServingRow> rows = rows_of_quality(read_serving_rows(table), flags.quality);
+  const std::vector<PricedRow> priced = price_rows(rows, table);
+  FitPoints points{rows, priced, {}};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (priced[i].legal && priced[i].holds) points.use.push_back(i);
+  }
+  if (points.use.empty()) {
+    throw InputError(flags.serving, "holds no row to fit: none is legal and has room in the cache", "rows that shardplan validate predicts");
+  }
+  const EngineTimesTable basis = basis_of(flags);
+  const EngineTimesTable fitted = flags.shipped ? fit_all(points, basis) : fit_overlay(points, basis);
+  const std::string on = fmt::format("{} serving points of {}", points.use.size(), std::filesystem::path(flags.serving).filename().string());
+  const std::string text = engine_times_text(fitted, on);
+  if (flags.output.empty()) return write_standard_output(text);
+  write_file_atomically(flags.output, text);
+  write_standard_output(fmt::format("fitted on {} ({} rows left out)\n", on, rows.size() - points.use.size()) + rows_text(fitted));
+}
+
+}  // namespace
+
+void run_calibrate_fit_serving(const Words& words) {
+  FitFlags flags;
+  CommandLine line{"shardplan calibrate fit", kHelp, "shardplan calibrate fit --serving mine.csv --output overlay.json", {}, {}};
+  line.groups.push_back({"Fit", {text_flag("--serving", "FILE", "a CSV of measured serving points", flags.serving),
+                                 text_flag("--quality", "LIST", "rows of these qualities, as \"A,B\" (all)", flags.quality),
+                                 text_flag("--engine-times", "FILE", "engine times to start from (the shipped ones)", flags.times),
+                                 switch_flag("--shipped", "fit every level of the document instead of an overlay", flags.shipped),
+                                 text_flag("--output", "FILE", "where the document goes (standard output)", flags.output)}});
+  if (!parse_command_line(line, words)) return;
+  if (flags.serving.empty()) throw InputError("--serving", "is missing", "a CSV file of measured points");
+  fit(flags);
+}
+
+}  // namespace shardplan
