@@ -15,7 +15,11 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-bool is_device(const std::string& word) { return word.starts_with("GPU") || word.starts_with("NIC") || word.starts_with("mlx"); }
+// "GPU0", not the "GPU" of a heading "GPU NUMA ID".
+bool is_device(const std::string& word) {
+  const bool numbered = word.size() > 3 && word.find_first_not_of("0123456789", 3) == std::string::npos;
+  return (numbered && (word.starts_with("GPU") || word.starts_with("NIC"))) || word.starts_with("mlx");
+}
 
 // Terminals underline the heading.
 std::string without_escapes(std::string_view text) {

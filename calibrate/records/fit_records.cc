@@ -15,6 +15,14 @@ using Model = std::function<double(const Record&, const Point&)>;
 
 bool is_collective(const Record& record) { return record.field("message_bytes") > 0; }
 
+// Row of a profile: families that have none of their own share the last.
+std::string row_of(const std::string& kind) {
+  for (const char* known : {"gemm", "attention_prefill", "attention_decode", "grouped_gemm", "elementwise"}) {
+    if (kind == known) return kind;
+  }
+  return "default";
+}
+
 bool is_held_out(const Record& record) {
   std::uint64_t hash = 0xCBF29CE484222325ULL;
   for (const char c : record.key()) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
@@ -94,7 +102,8 @@ RecordFit fit_records(const RecordFile& file) {
   RecordFit fit;
   std::map<std::string, std::vector<const Record*>> kernels, collectives;
   for (const Record& r : file.records) {
-    (is_collective(r) ? collectives : kernels)[r.kind].push_back(&r);
+    if (is_collective(r)) collectives[r.kind].push_back(&r);
+    else kernels[row_of(r.kind)].push_back(&r);
     double& best = is_collective(r) ? fit.link_bytes_per_us : fit.bandwidth_bytes_per_us;
     best = std::max(best, r.bytes / r.microseconds);
     if (r.kind == "gemm") fit.peak_flops_per_us = std::max(fit.peak_flops_per_us, r.flops / r.microseconds);

@@ -40,7 +40,7 @@ struct RecordFit {
   double peak_flops_per_us = 0;
   double bandwidth_bytes_per_us = 0;
   double link_bytes_per_us = 0;
-  std::map<std::string, KernelFit> kernels;          // by family, as in a profile
+  std::map<std::string, KernelFit> kernels;          // by row of a profile: a family, or "default"
   std::map<std::string, CollectiveFit> collectives;  // by kind
 };
 

@@ -32,7 +32,6 @@ Json_ node_of(const RecordFit& fit, std::int64_t ranks) {
   const std::string source = "ranks are threads of one host";
   return {{"devices", sourced(ranks, source)},
           {"domain", sourced(ranks, source)},
-          {"scale_up", nullptr},
           {"in_switch_reduction", false},
           {"pcie", {{"bandwidth", sourced(link, source)}, {"latency", sourced("0.001 us", source)}}},
           {"nics", sourced(1, source)},

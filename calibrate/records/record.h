@@ -4,7 +4,7 @@
 // "program": {"name", "version"}, "cores" ...}. Every other one is a measurement: "kind" (a kernel family as profiles name it: "gemm",
 // "attention_decode", ...; or a collective: "all_reduce", ...), "format", the shape's fields ("m", "n", "k", "batch"; "batch",
 // "tokens", "context", "heads", "kv_heads", "qk_dim", "v_dim", "window", "pairs"; "tokens", "rows", "experts", "per_token", "n",
-// "k"; "rows"; "group", "message_bytes"), "ranks" at work at once, "flops" and "bytes" as the price counts them,
+// "k"; "rows", "row_bytes"; "group", "message_bytes"), "ranks" at work at once, "flops" and "bytes" as the price counts them,
 // "microseconds" (median), "spread" ((p90 - p10) / median), "samples", "device", sometimes
 // "note". A file that was cut short ends in half a
 // line, which is dropped; a measurement that is there is not made again.

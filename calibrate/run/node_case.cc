@@ -96,7 +96,7 @@ class Collector {
     } else if (graph.op_of(node).kind == OpKind::kAttention) {
       c.shape = attention_fields(graph, node, shape_, pairs);
     } else {
-      c.shape = {{"rows", rounded(rows)}, {"bytes", rounded(c.bytes)}};
+      c.shape = {{"rows", rounded(rows)}, {"row_bytes", rounded(c.bytes / rows)}};
     }
     return true;
   }
