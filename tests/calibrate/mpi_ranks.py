@@ -85,7 +85,7 @@ def disturbed(program, how):
             pid = process_of_rank(launcher.pid, 1)
             if pid:
                 break
-        time.sleep(1.5)
+        time.sleep(4)   # past the start of MPI, also on a busy machine
         start = time.monotonic()
         if pid:
             os.kill(pid, how)
