@@ -8,7 +8,7 @@
 namespace shardplan {
 namespace {
 
-constexpr double kStep = 1e-3;        // of a logarithm, for derivatives
+constexpr double kStep = 1e-3;  // of a logarithm, for derivatives
 constexpr double kLeastLogStep = 1e-5;
 constexpr double kMostLogStep = 0.5;  // of one iteration
 constexpr double kMostLogValue = 2.5;
@@ -23,15 +23,16 @@ struct Parameter {
 // One row of the table to fit: which parameters move which of its terms.
 struct Point {
   std::size_t row = 0;
-  TermVector offset{};                                 // of rows that are kept
-  std::vector<std::pair<std::size_t, int>> moved_by;   // term, parameter
+  TermVector offset{};                                // of rows that are kept
+  std::vector<std::pair<std::size_t, int>> moved_by;  // term, parameter
   double weight = 1;
   bool waves = false;
 };
 
 class Fit {
  public:
-  Fit(const FitPoints& points, const EngineTimesTable& start, const std::vector<std::size_t>& levels, const FitOptions& options)
+  Fit(const FitPoints& points, const EngineTimesTable& start, const std::vector<std::size_t>& levels,
+      const FitOptions& options)
       : points_(points), table_(start), options_(options) {
     std::erase_if(table_.rows, [&](const TimesRow& row) {
       return std::find(levels.begin(), levels.end(), row.level) != levels.end();
@@ -125,7 +126,7 @@ class Fit {
       TermVector tpot{}, ttft{};
       std::size_t done = kTimeTerms;
       for (const auto& [term, parameter] : p.moved_by) {
-        if (term == done) continue;   // levels of a term follow one another
+        if (term == done) continue;  // levels of a term follow one another
         done = term;
         terms[term] += kStep;
         const Logs moved = logs_of(p, terms);
@@ -167,7 +168,8 @@ class Fit {
     for (const auto& [key, i] : index_) {
       std::vector<int> chain;
       for (const auto& [other, j] : index_) {
-        if (contains(parameters_[static_cast<std::size_t>(j)], parameters_[static_cast<std::size_t>(i)])) chain.push_back(j);
+        if (contains(parameters_[static_cast<std::size_t>(j)], parameters_[static_cast<std::size_t>(i)]))
+          chain.push_back(j);
       }
       double variance = 0;
       for (const int a : chain) {
@@ -201,12 +203,14 @@ double own_spread(TimeTerm term) {
     case TimeTerm::kQueue:
       return 0.4;
     default:
-      return term >= TimeTerm::kGemm && term <= TimeTerm::kCollective ? kKernelDeviation[static_cast<std::size_t>(term) - static_cast<std::size_t>(TimeTerm::kGemm)] : 0;
+      return term >= TimeTerm::kGemm && term <= TimeTerm::kCollective
+                 ? kKernelDeviation[static_cast<std::size_t>(term) - static_cast<std::size_t>(TimeTerm::kGemm)]
+                 : 0;
   }
 }
 
-// The levels of an overlay: every term by the whole deployment, as free as `table` is unsure of it. What is known of the
-// engine stays; a kernel or a release that was never fitted moves first.
+// The levels of an overlay: every term by the whole deployment, as free as `table` is unsure of it. What is known of
+// the engine stays; a kernel or a release that was never fitted moves first.
 std::vector<std::size_t> add_overlay_levels(EngineTimesTable& table, const TimesKey& key) {
   const SelectorValues values = table.values_of(key);
   const EngineTimes known = table.resolve(key);
@@ -229,8 +233,8 @@ std::vector<std::size_t> add_overlay_levels(EngineTimesTable& table, const Times
 
 }  // namespace
 
-EngineTimesTable fit_engine_times(const FitPoints& points, const EngineTimesTable& start, const std::vector<std::size_t>& levels,
-                                  const FitOptions& options) {
+EngineTimesTable fit_engine_times(const FitPoints& points, const EngineTimesTable& start,
+                                  const std::vector<std::size_t>& levels, const FitOptions& options) {
   return Fit(points, start, levels, options).run();
 }
 
@@ -246,14 +250,14 @@ EngineTimesTable fit_overlay(const FitPoints& points, const EngineTimesTable& ba
   std::vector<SelectorValues> done;
   for (const std::size_t i : points.use) {
     const SelectorValues of = base.values_of(points.priced[i].key);
-    if (std::find(done.begin(), done.end(), of) != done.end()) continue;   // one deployment's levels once
+    if (std::find(done.begin(), done.end(), of) != done.end()) continue;  // one deployment's levels once
     done.push_back(of);
     for (const std::size_t level : add_overlay_levels(start, points.priced[i].key)) {
       if (std::find(levels.begin(), levels.end(), level) == levels.end()) levels.push_back(level);
     }
   }
   FitOptions own;
-  own.group_points = 1000;   // the points are of one deployment, and the question is about it
+  own.group_points = 1000;  // the points are of one deployment, and the question is about it
   own.tpot_deviation = 0.06;
   const EngineTimesTable fitted = fit_engine_times(points, start, levels, own);
   EngineTimesTable overlay;

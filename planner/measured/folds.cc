@@ -35,7 +35,8 @@ class Folds {
   }
 
   // Each name is left out in turn.
-  FoldLine leave_out(const std::string& line, const std::function<std::string(std::size_t)>& name, bool calibrate = false) {
+  FoldLine leave_out(const std::string& line, const std::function<std::string(std::size_t)>& name,
+                     bool calibrate = false) {
     std::map<std::string, std::vector<std::size_t>> held;
     for (std::size_t i = 0; i < rows_.size(); ++i) held[name(i)].push_back(i);
     std::vector<std::vector<std::size_t>> parts;
@@ -91,7 +92,8 @@ class Folds {
 
   FoldLine line_of(const std::string& name, const std::vector<char>& scored) const {
     const auto counts = [&](std::size_t i) { return scored[i] != 0 && priced_[i].legal && priced_[i].holds; };
-    return {name, errors_of(rows_, judged_, counts), errors_of(rows_, judged_, [&](std::size_t i) { return counts(i) && is_seen_[i] != 0; }),
+    return {name, errors_of(rows_, judged_, counts),
+            errors_of(rows_, judged_, [&](std::size_t i) { return counts(i) && is_seen_[i] != 0; }),
             errors_of(rows_, judged_, [&](std::size_t i) { return counts(i) && is_seen_[i] == 0; })};
   }
 
@@ -104,7 +106,8 @@ class Folds {
 
 }  // namespace
 
-std::vector<FoldLine> fold_lines(const std::vector<ServingRow>& rows, const std::vector<PricedRow>& priced, const EngineTimesTable& levels) {
+std::vector<FoldLine> fold_lines(const std::vector<ServingRow>& rows, const std::vector<PricedRow>& priced,
+                                 const EngineTimesTable& levels) {
   Folds folds(rows, priced, levels);
   EngineTimesTable unfitted = levels;
   unfitted.rows.clear();
@@ -114,10 +117,12 @@ std::vector<FoldLine> fold_lines(const std::vector<ServingRow>& rows, const std:
   std::vector<FoldLine> out;
   out.push_back(folds.fixed("nothing fitted to serving", unfitted));
   out.push_back(folds.fixed("all rows fitted (in sample)", folds.fit(all)));
-  out.push_back(folds.leave_out("5-fold over rows", [](std::size_t i) { return fmt::format("{}", shuffled(i) % kFolds); }));
+  out.push_back(
+      folds.leave_out("5-fold over rows", [](std::size_t i) { return fmt::format("{}", shuffled(i) % kFolds); }));
   out.push_back(folds.leave_out("one group left out", group));
   out.push_back(folds.leave_out("one model left out", [&](std::size_t i) { return priced[i].key.model; }));
-  out.push_back(folds.leave_out("one (machine, engine) left out", [&](std::size_t i) { return rows[i].hardware + " " + rows[i].engine; }));
+  out.push_back(folds.leave_out("one (machine, engine) left out",
+                                [&](std::size_t i) { return rows[i].hardware + " " + rows[i].engine; }));
   out.push_back(folds.leave_out("group left out, then four of its rows", group, true));
   return out;
 }

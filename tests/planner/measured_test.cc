@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "base/errors.h"
-#include "planner/deployment.h"
 #include "planner/cluster.h"
+#include "planner/deployment.h"
 #include "planner/measured/fit.h"
 #include "planner/measured/report.h"
 #include "tests/catch.h"
@@ -13,7 +13,8 @@
 namespace shardplan {
 namespace {
 
-constexpr const char* kHeader = "model,hardware,engine,engine_version,precision,isl,osl,concurrency,gpus,tp,ttft_ms,tpot_ms\n";
+constexpr const char* kHeader =
+    "model,hardware,engine,engine_version,precision,isl,osl,concurrency,gpus,tp,ttft_ms,tpot_ms\n";
 
 CsvTable table_of(const std::string& rows) { return {"points.csv", kHeader + rows}; }
 
@@ -27,14 +28,21 @@ std::string refusal_of(const std::function<void()>& read) {
 }
 
 TEST_CASE("A malformed table is refused with its file, line and column") {
-  CHECK(refusal_of([] { CsvTable("a.csv", "x,y\n1,2\n3\n"); }) == "a.csv: line 3: has 1 cells where the header has 2; expected as many cells as columns");
+  CHECK(refusal_of([] { CsvTable("a.csv", "x,y\n1,2\n3\n"); }) ==
+        "a.csv: line 3: has 1 cells where the header has 2; expected as many cells as columns");
   CHECK(refusal_of([] { CsvTable("a.csv", "x,x\n1,2\n"); }).find("a.csv: line 1, column x") == 0);
   CHECK(refusal_of([] { CsvTable("a.csv", "x\n\"open\n"); }).find("a.csv: line 2: a quotation does not end") == 0);
-  CHECK(refusal_of([] { (void)read_serving_rows(table_of("llama-3.1-8b,h100-sxm,vllm,,bf16,1024,256,4,1,1,80,slow\n")); }).find("points.csv: line 2, column tpot_ms: 'slow'") == 0);
-  CHECK(refusal_of([] { (void)read_serving_rows(table_of("llama-3.1-8b,h100-sxm,vllm,,bf16,1024,256,-4,1,1,80,8\n")); }).find("points.csv: line 2, column concurrency: -4") == 0);
+  CHECK(refusal_of([] {
+          (void)read_serving_rows(table_of("llama-3.1-8b,h100-sxm,vllm,,bf16,1024,256,4,1,1,80,slow\n"));
+        }).find("points.csv: line 2, column tpot_ms: 'slow'") == 0);
+  CHECK(refusal_of([] {
+          (void)read_serving_rows(table_of("llama-3.1-8b,h100-sxm,vllm,,bf16,1024,256,-4,1,1,80,8\n"));
+        }).find("points.csv: line 2, column concurrency: -4") == 0);
   CHECK(refusal_of([] { (void)read_serving_rows(table_of("")); }).find("holds no rows") != std::string::npos);
   const CsvTable unknown = table_of("llama-9,h100-sxm,vllm,,bf16,1024,256,4,1,1,80,8\n");
-  CHECK(refusal_of([&] { (void)question_of(read_serving_rows(unknown).front(), unknown); }).find("points.csv: line 2, column model") == 0);
+  CHECK(refusal_of([&] {
+          (void)question_of(read_serving_rows(unknown).front(), unknown);
+        }).find("points.csv: line 2, column model") == 0);
 }
 
 TEST_CASE("Cells may be quoted, and lines may end as on another system") {
@@ -46,7 +54,9 @@ TEST_CASE("Cells may be quoted, and lines may end as on another system") {
 
 // The closed loop over prices without factors, with the factors applied there, is what the planner's own path says.
 TEST_CASE("A row is predicted as estimate predicts it") {
-  const CsvTable table = table_of("llama-3.1-70b,h100-sxm,vllm,0.19.0,fp8,1024,256,16,8,8,80,8\nqwen3-235b-a22b,h200-sxm,sglang,0.5.9,fp8,4096,512,32,8,8,80,8\n");
+  const CsvTable table = table_of(
+      "llama-3.1-70b,h100-sxm,vllm,0.19.0,fp8,1024,256,16,8,8,80,8\nqwen3-235b-a22b,h200-sxm,sglang,0.5.9,fp8,4096,512,"
+      "32,8,8,80,8\n");
   const auto rows = read_serving_rows(table);
   const auto priced = price_rows(rows, table);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -67,7 +77,8 @@ struct Made {
   std::vector<ServingRow> rows;
   std::vector<PricedRow> priced;
   std::vector<std::size_t> all;
-  explicit Made(const EngineTimesTable& truth) : table(table_of(text())), rows(read_serving_rows(table)), priced(price_rows(rows, table)) {
+  explicit Made(const EngineTimesTable& truth)
+      : table(table_of(text())), rows(read_serving_rows(table)), priced(price_rows(rows, table)) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const Quantity3 q = serve_row(priced[i], truth.resolve(priced[i].key));
       rows[i].measured = {q.ttft, q.tpot, q.throughput};
@@ -80,7 +91,8 @@ struct Made {
       for (const int tp : {1, 2, 4, 8}) {
         for (const int c : {4, 16, 64, 128}) {
           for (const char* lengths : {"1024,256", "4096,512"}) {
-            out += "qwen3-30b-a3b,h200-sxm," + std::string(engine) + ",fp8," + lengths + "," + std::to_string(c) + "," + std::to_string(tp) + "," + std::to_string(tp) + ",80,8\n";
+            out += "qwen3-30b-a3b,h200-sxm," + std::string(engine) + ",fp8," + lengths + "," + std::to_string(c) + "," +
+                   std::to_string(tp) + "," + std::to_string(tp) + ",80,8\n";
           }
         }
       }
@@ -95,7 +107,8 @@ EngineTimesTable made_times() {
                "request": {"value": "18 ms"}, "prompt_token": {"value": "2 us"}},
     "levels": [{"term": "step", "by": ["engine"], "spread": 1.0, "mechanism": "m"},
                {"term": "grouped", "by": [], "spread": 0.5, "mechanism": "m"},
-               {"term": "grouped", "by": ["engine", "architecture"], "spread": 0.5, "mechanism": "m"}]})", "made");
+               {"term": "grouped", "by": ["engine", "architecture"], "spread": 0.5, "mechanism": "m"}]})",
+                           "made");
 }
 
 TEST_CASE("A fit finds the ratios that its points were made with") {
@@ -110,7 +123,8 @@ TEST_CASE("A fit finds the ratios that its points were made with") {
     const EngineTimes want = truth.resolve(row.key);
     const EngineTimes got = fitted.resolve(row.key);
     CHECK(got.host.per_step.value() == Approx(want.host.per_step.value()).epsilon(0.02));
-    CHECK(got.factors.of[index_of(StepPart::kGrouped)] == Approx(want.factors.of[index_of(StepPart::kGrouped)]).epsilon(0.02));
+    CHECK(got.factors.of[index_of(StepPart::kGrouped)] ==
+          Approx(want.factors.of[index_of(StepPart::kGrouped)]).epsilon(0.02));
     CHECK(got.spread[static_cast<std::size_t>(TimeTerm::kStep)] < 0.1);
   }
   const std::string text = engine_times_text(fitted, "made");
@@ -122,14 +136,15 @@ TEST_CASE("Four points of one deployment become an overlay that says how much sl
   truth.levels.push_back({TimeTerm::kDecode, {}, 0.3, "m"});
   truth.rows = {{3, {}, 1.5, 0}};
   Made made(truth);
-  const std::vector<std::size_t> four{0, 9, 20, 31};   // all of the first engine
+  const std::vector<std::size_t> four{0, 9, 20, 31};  // all of the first engine
   const EngineTimesTable overlay = fit_overlay({made.rows, made.priced, four}, made_times());
   CHECK(overlay.is_overlay);
   const EngineTimesTable both = with_overlay(made_times(), overlay);
   for (std::size_t i = 0; i < 32; ++i) {
     const Quantity3 q = serve_row(made.priced[i], both.resolve(made.priced[i].key));
     CHECK(q.tpot == Approx(*made.rows[i].measured.tpot).epsilon(0.05));
-    CHECK(row_spread(made.priced[i], both.resolve(made.priced[i].key)).tpot < row_spread(made.priced[i], made_times().resolve(made.priced[i].key)).tpot);
+    CHECK(row_spread(made.priced[i], both.resolve(made.priced[i].key)).tpot <
+          row_spread(made.priced[i], made_times().resolve(made.priced[i].key)).tpot);
   }
   // Another engine is not spoken of.
   const Quantity3 other = serve_row(made.priced[40], both.resolve(made.priced[40].key));
@@ -153,8 +168,17 @@ TEST_CASE("A level without a row widens the interval and leaves the value") {
 
 TEST_CASE("A bad document of engine times names the place") {
   CHECK(refusal_of([] { (void)read_engine_times("{}", "t.json"); }).find("t.json") == 0);
-  CHECK(refusal_of([] { (void)read_engine_times(R"({"schema": "shardplan.engine_times/1", "levels": [{"term": "stepp", "by": [], "spread": 1, "mechanism": "m"}]})", "t.json"); }).find("'stepp' is no term") != std::string::npos);
-  CHECK(refusal_of([] { (void)read_engine_times(R"({"schema": "shardplan.engine_times/1", "rows": [{"term": "step", "value": 1, "spread": 0}]})", "t.json"); }).find("no level") != std::string::npos);
+  CHECK(
+      refusal_of([] {
+        (void)read_engine_times(
+            R"({"schema": "shardplan.engine_times/1", "levels": [{"term": "stepp", "by": [], "spread": 1, "mechanism": "m"}]})",
+            "t.json");
+      }).find("'stepp' is no term") != std::string::npos);
+  CHECK(refusal_of([] {
+          (void)read_engine_times(
+              R"({"schema": "shardplan.engine_times/1", "rows": [{"term": "step", "value": 1, "spread": 0}]})",
+              "t.json");
+        }).find("no level") != std::string::npos);
 }
 
 TEST_CASE("Statistics of known errors") {
@@ -164,7 +188,7 @@ TEST_CASE("Statistics of known errors") {
   for (std::size_t i = 0; i < 4; ++i) {
     rows[i].measured.tpot = 0.01;
     judged[i].predicted.tpot = 0.01 * ratio[i];
-    judged[i].spread.tpot = 0.2;   // p10..p90 is a factor of 1.29 either way
+    judged[i].spread.tpot = 0.2;  // p10..p90 is a factor of 1.29 either way
   }
   const ErrorStats e = errors_of(rows, judged, [](std::size_t) { return true; }).tpot;
   CHECK(e.count == 4);

@@ -10,11 +10,13 @@ namespace {
 std::string both(const ErrorStats& e) { return fmt::format("{:.1f} / {:.1f}", e.mean_ape * 100, e.median_ape * 100); }
 
 constexpr const char* kHead =
-    "| {} | rows | TPOT | p90 | bias | output tokens/s/GPU | TTFT | TPOT in interval |\n|---|---|---|---|---|---|---|---|\n";
+    "| {} | rows | TPOT | p90 | bias | output tokens/s/GPU | TTFT | TPOT in interval "
+    "|\n|---|---|---|---|---|---|---|---|\n";
 
 std::string line(const std::string& name, const QuantityErrors& e) {
-  return fmt::format("| {} | {} | {} | {:.1f} | {:+.1f} | {} | {} | {:.0f} |\n", name, e.tpot.count, both(e.tpot), e.tpot.p90_ape * 100,
-                     e.tpot.bias_median * 100, both(e.throughput), both(e.ttft), e.tpot.interval_coverage * 100);
+  return fmt::format("| {} | {} | {} | {:.1f} | {:+.1f} | {} | {} | {:.0f} |\n", name, e.tpot.count, both(e.tpot),
+                     e.tpot.p90_ape * 100, e.tpot.bias_median * 100, both(e.throughput), both(e.ttft),
+                     e.tpot.interval_coverage * 100);
 }
 
 std::string head(const char* first) { return fmt::format(fmt::runtime(kHead), first); }
@@ -26,22 +28,34 @@ std::string rank(const char* who, const RankQuality& r) {
 }  // namespace
 
 std::string accuracy_page(const ValidateReport& r) {
-  std::string out = "# Accuracy\n\nWritten by `shardplan validate --measured serving.csv --quality A --folds --output docs/accuracy.md`; not edited by hand.\n\n";
-  out += fmt::format("Table `{}`: {} rows, {} legal, {} predicted. Errors are |predicted/measured - 1| in %, mean / median; bias is the median of\n"
-                     "predicted/measured - 1; the last column is the share of measurements between p10 and p90.\n\n",
-                     std::filesystem::path(r.file).filename().string(), r.rows.size(), r.legal, r.predicted);
+  std::string out =
+      "# Accuracy\n\nWritten by `shardplan validate --measured serving.csv --quality A --folds --output "
+      "docs/accuracy.md`; not edited by hand.\n\n";
+  out += fmt::format(
+      "Table `{}`: {} rows, {} legal, {} predicted. Errors are |predicted/measured - 1| in %, mean / median; bias is "
+      "the median of\n"
+      "predicted/measured - 1; the last column is the share of measurements between p10 and p90.\n\n",
+      std::filesystem::path(r.file).filename().string(), r.rows.size(), r.legal, r.predicted);
   out += head("rows") + line("cache holds the concurrency", r.overall);
   if (r.apart_count > 0) out += line("cache cannot hold the concurrency", r.apart);
-  if (r.peer.tpot.count > 0) out += line("rows that another planner predicts", r.ours_beside_peer) + line("that planner", r.peer);
+  if (r.peer.tpot.count > 0)
+    out += line("rows that another planner predicts", r.ours_beside_peer) + line("that planner", r.peer);
   if (!r.folds.empty()) {
-    out += "\n## Fitted on other rows\n\nEngine times fitted without the rows that are scored; rows whose cache cannot hold the concurrency are left out.\n\n" + head("fitted on");
+    out +=
+        "\n## Fitted on other rows\n\nEngine times fitted without the rows that are scored; rows whose cache cannot "
+        "hold the concurrency are left out.\n\n" +
+        head("fitted on");
     for (const FoldLine& f : r.folds) {
       out += line(f.name, f.errors);
-      if (f.seen.tpot.count > 0 && f.unseen.tpot.count > 0) out += line("- kernels seen in the fit", f.seen) + line("- kernels not seen", f.unseen);
+      if (f.seen.tpot.count > 0 && f.unseen.tpot.count > 0)
+        out += line("- kernels seen in the fit", f.seen) + line("- kernels not seen", f.unseen);
     }
   }
-  out += "\n## Choice of a configuration\n\nOf each workload group (model, machine, engine, precision, lengths) the row predicted to give most\n"
-         "throughput within a TPOT target that half of its rows keep.\n\n| who | holds the target | share of the best throughput where held |\n|---|---|---|\n";
+  out +=
+      "\n## Choice of a configuration\n\nOf each workload group (model, machine, engine, precision, lengths) the row "
+      "predicted to give most\n"
+      "throughput within a TPOT target that half of its rows keep.\n\n| who | holds the target | share of the best "
+      "throughput where held |\n|---|---|---|\n";
   out += rank("the pick", r.rank) + rank("another planner's", r.peer_rank);
   std::string by;
   for (const GroupErrors& g : r.groups) {

@@ -18,9 +18,12 @@ namespace {
 constexpr std::int64_t kMostBytes = 256LL << 20;
 
 constexpr const char* kHelp =
-    "Engine times from measured serving points (TPOT and TTFT of whole deployments). A few points of your own become an\n"
-    "overlay: how much slower this deployment's decode steps, prompts and queue are than the shipped times say, and how sure\n"
-    "that is; estimate, plan and simulate take it with --overlay. With --shipped, every level of the shipped document is\n"
+    "Engine times from measured serving points (TPOT and TTFT of whole deployments). A few points of your own become "
+    "an\n"
+    "overlay: how much slower this deployment's decode steps, prompts and queue are than the shipped times say, and "
+    "how sure\n"
+    "that is; estimate, plan and simulate take it with --overlay. With --shipped, every level of the shipped document "
+    "is\n"
     "fitted anew. The table has the columns of shardplan validate.";
 
 struct FitFlags {
@@ -35,8 +38,8 @@ std::string rows_text(const EngineTimesTable& table) {
     std::string of;
     for (const std::string& value : row.of) of += value.empty() ? "" : (of.empty() ? "" : ", ") + value;
     const double wide = std::exp(kP90 * row.spread);
-    out.add_row({name_of(table.levels[row.level].term), of, fmt::format("{:.3f}", row.value), fmt::format("{:.3f}", row.value / wide),
-                 fmt::format("{:.3f}", row.value * wide)});
+    out.add_row({name_of(table.levels[row.level].term), of, fmt::format("{:.3f}", row.value),
+                 fmt::format("{:.3f}", row.value / wide), fmt::format("{:.3f}", row.value * wide)});
   }
   return out.text(2);
 }
@@ -55,27 +58,33 @@ void fit(const FitFlags& flags) {
     if (priced[i].legal && priced[i].holds) points.use.push_back(i);
   }
   if (points.use.empty()) {
-    throw InputError(flags.serving, "holds no row to fit: none is legal and has room in the cache", "rows that shardplan validate predicts");
+    throw InputError(flags.serving, "holds no row to fit: none is legal and has room in the cache",
+                     "rows that shardplan validate predicts");
   }
   const EngineTimesTable basis = basis_of(flags);
   const EngineTimesTable fitted = flags.shipped ? fit_all(points, basis) : fit_overlay(points, basis);
-  const std::string on = fmt::format("{} serving points of {}", points.use.size(), std::filesystem::path(flags.serving).filename().string());
+  const std::string on = fmt::format("{} serving points of {}", points.use.size(),
+                                     std::filesystem::path(flags.serving).filename().string());
   const std::string text = engine_times_text(fitted, on);
   if (flags.output.empty()) return write_standard_output(text);
   write_file_atomically(flags.output, text);
-  write_standard_output(fmt::format("fitted on {} ({} rows left out)\n", on, rows.size() - points.use.size()) + rows_text(fitted));
+  write_standard_output(fmt::format("fitted on {} ({} rows left out)\n", on, rows.size() - points.use.size()) +
+                        rows_text(fitted));
 }
 
 }  // namespace
 
 void run_calibrate_fit_serving(const Words& words) {
   FitFlags flags;
-  CommandLine line{"shardplan calibrate fit", kHelp, "shardplan calibrate fit --serving mine.csv --output overlay.json", {}, {}};
-  line.groups.push_back({"Fit", {text_flag("--serving", "FILE", "a CSV of measured serving points", flags.serving),
-                                 text_flag("--quality", "LIST", "rows of these qualities, as \"A,B\" (all)", flags.quality),
-                                 text_flag("--engine-times", "FILE", "engine times to start from (the shipped ones)", flags.times),
-                                 switch_flag("--shipped", "fit every level of the document instead of an overlay", flags.shipped),
-                                 text_flag("--output", "FILE", "where the document goes (standard output)", flags.output)}});
+  CommandLine line{
+      "shardplan calibrate fit", kHelp, "shardplan calibrate fit --serving mine.csv --output overlay.json", {}, {}};
+  line.groups.push_back(
+      {"Fit",
+       {text_flag("--serving", "FILE", "a CSV of measured serving points", flags.serving),
+        text_flag("--quality", "LIST", "rows of these qualities, as \"A,B\" (all)", flags.quality),
+        text_flag("--engine-times", "FILE", "engine times to start from (the shipped ones)", flags.times),
+        switch_flag("--shipped", "fit every level of the document instead of an overlay", flags.shipped),
+        text_flag("--output", "FILE", "where the document goes (standard output)", flags.output)}});
   if (!parse_command_line(line, words)) return;
   if (flags.serving.empty()) throw InputError("--serving", "is missing", "a CSV file of measured points");
   fit(flags);
