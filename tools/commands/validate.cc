@@ -26,7 +26,7 @@ constexpr const char* kHelp =
 }  // namespace
 
 void run_validate(const Words& words) {
-  std::string measured, method, times;
+  std::string measured, method, times, overlay;
   ValidateOptions options;
   Output output;
   CommandLine line{"shardplan validate", kHelp, "shardplan validate --measured serving.csv --quality A", {}, {}};
@@ -34,6 +34,9 @@ void run_validate(const Words& words) {
       {"Measurements",
        {text_flag("--measured", "FILE", "a CSV of measured serving points", measured),
         text_flag("--quality", "LIST", "rows of these qualities, as \"A,B\" (all)", options.qualities),
+        text_flag("--engine-times", "FILE", "engine times in place of the shipped ones", times),
+        text_flag("--overlay", "FILE", "engine times of your own points, added to them", overlay),
+        switch_flag("--folds", "also fits that leave rows, groups, models or machines out", options.folds),
         choice_flag<std::string>("--method", "how rows are predicted (analytic)", method,
                                  {{"analytic", "analytic"}, {"simulate", "simulate"}})}});
   line.groups.push_back(output_flags(output));
@@ -47,9 +50,17 @@ void run_validate(const Words& words) {
     own = read_engine_times(read_file(times, kMostBytes), times);
     options.times = &own;
   }
+  if (!overlay.empty()) {
+    const EngineTimesTable more = read_engine_times(read_file(overlay, kMostBytes), overlay);
+    own = with_overlay(times.empty() ? shipped_engine_times() : own, more);
+    options.times = &own;
+  }
   const ValidateReport report = validate_serving(table, options);
-  deliver(
-      output, [&] { return validate_table(report); }, [&] { return validate_document(report); });
+  const auto text = [&] {
+    if (output.file.ends_with(".html")) return validate_page(report);
+    return output.file.ends_with(".md") ? accuracy_page(report) : validate_table(report);
+  };
+  deliver(output, text, [&] { return validate_document(report); });
 }
 
 }  // namespace shardplan
