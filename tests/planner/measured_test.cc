@@ -140,12 +140,16 @@ TEST_CASE("Four points of one deployment become an overlay that says how much sl
   const EngineTimesTable overlay = fit_overlay({made.rows, made.priced, four}, made_times());
   CHECK(overlay.is_overlay);
   const EngineTimesTable both = with_overlay(made_times(), overlay);
+  // The made-up slowness is a third of every step; what four points leave of it is a few per cent.
+  double sum = 0;
   for (std::size_t i = 0; i < 32; ++i) {
-    const Quantity3 q = serve_row(made.priced[i], both.resolve(made.priced[i].key));
-    CHECK(q.tpot == Approx(*made.rows[i].measured.tpot).epsilon(0.05));
-    CHECK(row_spread(made.priced[i], both.resolve(made.priced[i].key)).tpot <
-          row_spread(made.priced[i], made_times().resolve(made.priced[i].key)).tpot);
+    const EngineTimes times = both.resolve(made.priced[i].key);
+    const double error = std::abs(serve_row(made.priced[i], times).tpot / *made.rows[i].measured.tpot - 1);
+    CHECK(error < 0.1);
+    sum += error;
+    CHECK(row_spread(made.priced[i], times).tpot < row_spread(made.priced[i], made_times().resolve(made.priced[i].key)).tpot);
   }
+  CHECK(sum / 32 < 0.05);
   // Another engine is not spoken of.
   const Quantity3 other = serve_row(made.priced[40], both.resolve(made.priced[40].key));
   CHECK(other.tpot == Approx(serve_row(made.priced[40], made_times().resolve(made.priced[40].key)).tpot));
