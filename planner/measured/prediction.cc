@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/errors.h"
 #include "planner/cluster.h"
 #include "planner/deployment.h"
 
@@ -85,7 +86,13 @@ std::vector<PricedRow> price_rows(const std::vector<ServingRow>& rows, const Csv
   RowPricer pricer;
   std::vector<PricedRow> out;
   out.reserve(rows.size());
-  for (const ServingRow& row : rows) out.push_back(pricer.price(question_of(row, table)));
+  for (const ServingRow& row : rows) {
+    try {
+      out.push_back(pricer.price(question_of(row, table)));
+    } catch (const InputError& unknown) {   // a model or machine that is not known: told beside the row
+      out.emplace_back().refusal = unknown.what();
+    }
+  }
   return out;
 }
 

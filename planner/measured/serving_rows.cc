@@ -113,16 +113,18 @@ std::vector<std::string> names_of(const std::string& model) {
       more = true;
     }
   }
+  // A point release has the sizes of its release: deepseek-v3.1 is deepseek-v3.
+  const std::size_t dot = base.find_last_of('.');
+  if (dot != std::string::npos && base.find_first_not_of("0123456789", dot + 1) == std::string::npos) names.push_back(base.substr(0, dot));
   return names;
 }
 
 ModelSpec find_model(const std::string& model, const std::string& where) {
   const auto names = names_of(model);
-  for (const CatalogEntry& entry : model_catalog()) {
-    std::vector<std::string> known{entry.name, lower(entry.hf_id),
-                                   lower(entry.hf_id.substr(entry.hf_id.find('/') + 1))};
-    for (const std::string& alias : entry.aliases) known.push_back(lower(alias));
-    for (const std::string& name : names) {
+  for (const std::string& name : names) {
+    for (const CatalogEntry& entry : model_catalog()) {
+      std::vector<std::string> known{entry.name, lower(entry.hf_id), lower(entry.hf_id.substr(entry.hf_id.find('/') + 1))};
+      for (const std::string& alias : entry.aliases) known.push_back(lower(alias));
       if (std::find(known.begin(), known.end(), name) != known.end()) return load_model(entry.name);
     }
   }
