@@ -169,7 +169,8 @@ TEST_CASE("A hybrid has no more seats than pages, whatever is asked") {
   CHECK(told == (pool.pages < 1024));
   // 16 attention and 48 recurrent layers: four groups of 16. A block is no smaller than a state.
   CHECK(pool.groups() == 4);
-  const AttentionSpec& attention = load_model("qwen3.5-27b").main_attention();
+  const ModelSpec model = load_model("qwen3.5-27b");
+  const AttentionSpec& attention = model.main_attention();
   const double layer = static_cast<double>(2 * attention.kv_heads * attention.head_dim * 2);
   CHECK(pool.page_bytes.front() / 16 == Approx(layer * static_cast<double>(pool.block_tokens())));
   CHECK(plan.ledger.kv_capacity_tokens ==
