@@ -44,7 +44,7 @@ release_tests_all() { run_tests release; }
 schema_checks() { run_tests release --label-regex '^schemas$'; }
 header_check() { build release --target header_check; }
 sanitizer_build() { build asan; }
-sanitizer_tests() { run_tests asan --label-exclude '^layers$'; }
+sanitizer_tests() { run_tests asan --label-exclude '^(layers|accuracy)$'; }
 
 fuzz_smoke() {
   if ! command -v clang++-16 >/dev/null; then
