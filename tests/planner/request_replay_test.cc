@@ -160,10 +160,12 @@ TEST_CASE("Recorded vLLM runs: fitted on one, the others are predicted request b
   const Factors factors = fit(large);  // two GPUs: kernels and links are both seen
   const Errors fitted = replay(large, factors);
   CHECK(fitted.tpot_mean < 0.05);
-  // Wanted: TPOT within 5 %, TTFT within 15 % on average. Reached with the prices at hand: 2.1 to 5.5 % and 9 to 16 %; the
-  // bounds are what a change of prices must not exceed.
+  // Wanted, and told where missed: TPOT within 5 %, TTFT within 15 % on average. The bounds below are what a change of
+  // prices must not exceed; the prices at hand reach 7 % and 20 %.
   const Errors same_gpu = replay(small, factors);
   INFO("TPOT " << same_gpu.tpot_mean << ", TTFT " << same_gpu.ttft_mean << " mean " << same_gpu.ttft_median << " median");
+  CHECK_NOFAIL(same_gpu.tpot_mean < 0.05);
+  CHECK_NOFAIL(same_gpu.ttft_mean < 0.15);
   CHECK(same_gpu.tpot_mean < 0.10);
   CHECK(same_gpu.ttft_mean < 0.25);
   // p50 and p90 of the time to the first token, predicted over measured.
