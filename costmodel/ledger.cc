@@ -234,8 +234,10 @@ StageLedger make_stage(const ModelSpec& model, const ParallelConfig& config, con
     const double element = element_bytes(graphs.embedding.tensor_of(graphs.embedding.residual_out));
     ledger.weights.push_back({"rotary tables", scaled(Bytes(model.rotary_elements), element)});
   }
-  if (engine.vision_tower && stage.is_first && model.vision_parameters > 0)
-    ledger.weights.push_back({"vision tower", scaled(Bytes(model.vision_parameters), 2.0 / static_cast<double>(config.tp))});
+  if (engine.vision_tower && stage.is_first && model.vision_parameters > 0) {
+    const auto parts = static_cast<double>(model.vision_heads % config.tp == 0 ? config.tp : 1);
+    ledger.weights.push_back({"vision tower", scaled(Bytes(model.vision_parameters), 2.0 / parts)});
+  }
   for (const LedgerItem& item : ledger.weights) ledger.weights_bytes += item.bytes;
   for (const StageGraphs& form : lowered.forms)
     ledger.activation_bytes = std::max(ledger.activation_bytes, stage_activations(model, form, stage, demand.largest_step, engine.step));
@@ -247,7 +249,17 @@ StageLedger make_stage(const ModelSpec& model, const ParallelConfig& config, con
   return ledger;
 }
 
-void judge(Ledger& ledger, const MemoryDemand& demand) {
+// An engine that claims its fraction of all memory does not start when that much is not free.
+std::string claim_refused(const Ledger& ledger, const EngineMemory& engine) {
+  const Bytes free = ledger.device_bytes - engine.held;
+  if (engine.fraction_of != FractionOf::kDevice || ledger.capacity_bytes <= free) return "";
+  return fmt::format("other processes hold {} of {}, so that a memory fraction of {:.2f} is not free: at most {:.2f} is", format_bytes(engine.held),
+                     format_bytes(ledger.device_bytes), engine.memory_fraction_ratio, std::floor(100 * (free / ledger.device_bytes)) / 100);
+}
+
+void judge(Ledger& ledger, const EngineMemory& engine, const MemoryDemand& demand) {
+  ledger.misfit = claim_refused(ledger, engine);
+  if (!ledger.misfit.empty()) return;
   for (std::size_t s = 0; s < ledger.stages.size(); ++s) {
     const StageLedger& stage = ledger.stages[s];
     if (stage.missing_bytes > Bytes(0)) {
@@ -337,8 +349,9 @@ std::int64_t printed_tokens(const Ledger& ledger, PrintedTokens rule, std::int64
 }  // namespace
 
 Bytes usable_bytes(const EngineMemory& engine, Bytes device) {
-  if (engine.fraction_of == FractionOf::kLeft) return device;
-  return Bytes(static_cast<std::int64_t>(std::floor(static_cast<double>(device.value()) * engine.memory_fraction_ratio)));
+  if (engine.fraction_of == FractionOf::kLeft) return device - engine.held;
+  const Bytes whole = engine.fraction_of == FractionOf::kStatic ? device - engine.held : device;
+  return Bytes(static_cast<std::int64_t>(std::floor(static_cast<double>(whole.value()) * engine.memory_fraction_ratio)));
 }
 
 double Ledger::cache_bytes(std::size_t stage, std::int64_t tokens) const {
@@ -361,7 +374,7 @@ Ledger make_ledger(const ModelSpec& model, const ParallelConfig& config, const L
                    const MemoryDemand& demand) {
   Ledger ledger;
   ledger.device_bytes = hardware.device.visible_memory();
-  ledger.capacity_bytes = engine.fraction_of == FractionOf::kDevice ? usable_bytes(engine, ledger.device_bytes) : ledger.device_bytes;
+  ledger.capacity_bytes = engine.fraction_of == FractionOf::kDevice ? usable_bytes(engine, ledger.device_bytes) : ledger.device_bytes - engine.held;
   ledger.attention_groups = config.dpa;
   ledger.block_tokens = engine.block_size * cp_parts(lowered.forms.front());
   ledger.cache_terms.resize(stages.size());
@@ -372,7 +385,7 @@ Ledger make_ledger(const ModelSpec& model, const ParallelConfig& config, const L
   if (engine.shares_pages) share_pages(ledger, model, lowered, stages, demand);
   ledger.group_capacity_tokens = longest_request(ledger);
   ledger.kv_capacity_tokens = printed_tokens(ledger, engine.printed, std::max<std::int64_t>(1, demand.request_tokens)) * config.dpa;
-  judge(ledger, demand);
+  judge(ledger, engine, demand);
   return ledger;
 }
 

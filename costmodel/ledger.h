@@ -42,6 +42,7 @@ struct EngineMemory {
   double memory_fraction_ratio = 0.9;
   FractionOf fraction_of = FractionOf::kDevice;
   std::int64_t block_size = 16;                // tokens of a cache block
+  Bytes held;                                  // of every device by other processes, before the engine starts
   Bytes context{256 * kMiB};                   // CUDA context and library handles, one rank alone
   Bytes communicators{1900 * kMiB};            // NCCL, custom all-reduce and fused-kernel buffers, more than one rank
   Bytes graphs{512 * kMiB};                    // captured CUDA graphs (inside the fraction)
@@ -51,7 +52,7 @@ struct EngineMemory {
   bool rotary_tables = false;                  // held with the weights
   bool absorbed_copies = false;                // latent attention keeps its up-projections a second time, as activations are
   Bytes allocation_step;                       // large weights take whole steps where less than half of one is left over
-  bool vision_tower = false;                   // held by the first stage, split over tp
+  bool vision_tower = false;                   // held by the first stage, split over tp where its heads divide
   bool shares_pages = false;                   // layers that cache differently share pages (PagePool)
   PrintedTokens printed = PrintedTokens::kWholeRequests;
 };

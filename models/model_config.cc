@@ -70,6 +70,7 @@ void read_vision(JsonObject& outer, ModelSpec& model) {
   std::optional<JsonObject> vision = outer.object_if("vision_config");
   if (!vision) return;
   model.vision_parameters = count_vision_parameters(*vision, model.hidden);
+  model.vision_heads = vision_heads(*vision);
   model.vision_values_per_token =
       vision_values_per_token(*vision, outer.integer_or("mm_tokens_per_image", 0, 1, 1'000'000),
                               outer.integer_or("spatial_merge_size", 0, 1, 64));

@@ -167,6 +167,7 @@ struct ModelSpec {
   std::vector<LayerKind> mtp_layers;
   std::int64_t mtp_modules = 0;
   std::int64_t vision_parameters = 0;  // of the towers for images; not in any other count
+  std::int64_t vision_heads = 0;       // of its attention; 0: not known
   std::int64_t vision_values_per_token = 0;  // pixel values (colours and frames) behind one image token; 0: not known
   std::int64_t rotary_elements = 0;  // of the tables of cosines and sines that engines keep; not parameters
   std::string requested_format;        // weights were asked for in this format instead of the checkpoint's; empty: as published

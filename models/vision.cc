@@ -110,6 +110,13 @@ std::int64_t vision_values_per_token(JsonObject& vision, std::int64_t tokens_per
   return kColours * side * side * vision.integer_or("temporal_patch_size", 1, 1, 64);
 }
 
+std::int64_t vision_heads(JsonObject& vision) {
+  for (const char* key : {"num_heads", "vt_num_attention_heads", "num_attention_heads"}) {
+    if (vision.has(key)) return vision.integer(key, 1, kMaxTowerSize);
+  }
+  return 0;
+}
+
 std::int64_t count_vision_parameters(JsonObject& vision, std::int64_t text_hidden) {
   if (vision.has("depth")) return qwen_tower(vision, text_hidden);
   if (vision.has("vt_hidden_size")) return kimi_tower(vision, text_hidden);

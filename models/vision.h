@@ -14,6 +14,9 @@ namespace shardplan {
 // 0 when the words are not known. `text_hidden`: hidden size of the text model.
 [[nodiscard]] std::int64_t count_vision_parameters(JsonObject& vision, std::int64_t text_hidden);
 
+// Attention heads, which tensor parallelism splits; 0 when it does not say.
+[[nodiscard]] std::int64_t vision_heads(JsonObject& vision);
+
 // Pixel values of the patches that become one token: 3 colours * frames * (patch * merge)^2; 0 when it does not say.
 // `tokens_per_image`: mm_tokens_per_image where every image is one size and gives as many tokens (Gemma-3); or 0. `merge`: patches a
 // side that become one token where the outer config says so (Mistral 3); or 0.

@@ -37,6 +37,7 @@ GraphFormats formats_of(const PlanRequest& request) {
 EngineMemory memory_of(const PlanRequest& request, const ParallelConfig& config) {
   EngineMemory memory = engine_of(request).memory(request.model, config, request.hardware, version_of(request));
   if (request.memory_fraction_ratio > 0) memory.memory_fraction_ratio = request.memory_fraction_ratio;
+  memory.held = request.memory_held;
   if (request.block_size > 0) memory.block_size = request.block_size;
   return memory;
 }

@@ -37,6 +37,7 @@ struct PlanRequest {
   PriceOptions price;
   std::int64_t max_model_len = 0;       // 0: isl + osl
   double memory_fraction_ratio = 0;     // 0: the engine's
+  Bytes memory_held;                    // of every device by other processes
   std::int64_t block_size = 0;          // 0: the engine's
   std::int64_t max_num_sequences = 0;   // 0: the engine's
   std::int64_t max_batched_tokens = 0;  // 0: the engine's, and in a search also others

@@ -40,6 +40,10 @@ Finding padded_vocab_over_tp(const RuleFacts& f) {
   return when(padded % f.config.tp != 0, padded);
 }
 
+Finding vision_heads_over_tp(const RuleFacts& f) {
+  return when(f.model.vision_heads % f.config.tp != 0, f.model.vision_heads);
+}
+
 Finding tp_beyond_domain(const RuleFacts& f) {
   return when(f.config.tp > f.hardware.node.domain, f.hardware.node.domain);
 }

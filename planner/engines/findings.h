@@ -25,6 +25,7 @@ using Finding = std::optional<std::int64_t>;
 [[nodiscard]] Finding heads_over_tp(const RuleFacts& f);
 [[nodiscard]] Finding padded_vocab_over_tp(const RuleFacts& f);  // padded to 64; the value is the padded size
 [[nodiscard]] Finding tp_beyond_domain(const RuleFacts& f);      // the value is the domain
+[[nodiscard]] Finding vision_heads_over_tp(const RuleFacts& f);  // the value is the image tower's heads
 [[nodiscard]] Finding dense_attention_dp(const RuleFacts& f);    // attention DP of a model without experts
 
 // Context parallelism.

@@ -45,6 +45,12 @@ std::vector<EngineRule> size_rules() {
        "shared experts run at tensor parallel size {tp} in vLLM, not at {value}",
        shared_width},
       {"vllm_pp", {}, Severity::kError, "pipeline size {pp} exceeds the number of layers", pipeline},
+      {"vllm_vision_heads",
+       {},
+       Severity::kWarning,
+       "the image tower's {value} heads do not divide by tensor parallel size {tp}: every rank holds it whole "
+       "(--mm-encoder-tp-mode data)",
+       vision_heads_over_tp},
       {"vllm_tp_across_nodes",
        {},
        Severity::kWarning,

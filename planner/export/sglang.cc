@@ -63,7 +63,7 @@ double static_fraction(const PlanRequest& request, const Plan& plan) {
   const EngineMemory memory = memory_of(request, plan.config);
   double least = 1;
   for (const StageLedger& stage : plan.ledger.stages) {
-    const Bytes free = plan.ledger.device_bytes - (stage.workspace_bytes - memory.graphs);
+    const Bytes free = plan.ledger.device_bytes - memory.held - (stage.workspace_bytes - memory.graphs);
     least = std::min(least, (stage.weights_bytes + stage.kv_pool_bytes) / free);
   }
   return std::floor(least * 1000 + 1e-6) / 1000;

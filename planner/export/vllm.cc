@@ -67,6 +67,7 @@ void add_memory(Arguments& out, const PlanRequest& request, const Plan& plan) {
   out.set("--kv-cache-dtype", cache_dtype(*formats_of(request).kv)).set("--block-size", memory.block_size);
   out.set("--dtype", formats_of(request).activation->name == "fp16" ? "float16" : "bfloat16");
   out.turn_on("--enable-chunked-prefill").turn_on("--enable-prefix-caching");
+  if (request.model.vision_heads % plan.config.tp != 0) out.set("--mm-encoder-tp-mode", "data");
   if (quantises_on_load(request.model)) out.set("--quantization", "fp8");
 }
 
@@ -85,6 +86,15 @@ void add_nodes(Arguments& out, const PlanRequest& request, const ParallelConfig&
   out.compute("--master-addr", "\"$MASTER_ADDR\"").set("--master-port", 29501);
 }
 
+// CUDA graphs are estimated before they are captured: the pool that the plan counts on can be given instead.
+std::string pinned_pool(const Plan& plan) {
+  Bytes least = plan.ledger.stages.front().kv_pool_bytes;
+  for (const StageLedger& stage : plan.ledger.stages) least = std::min(least, stage.kv_pool_bytes);
+  return fmt::format("--kv-cache-memory-bytes {} in place of --gpu-memory-utilization pins the planned cache, whatever "
+                     "CUDA graphs are estimated at",
+                     least.value());
+}
+
 EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::string& version) {
   const ParallelConfig& c = plan.config;
   EngineLaunch launch;
@@ -98,6 +108,7 @@ EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::stri
   launch.worker_flags = {"--headless"};
   launch.image = "vllm/vllm-openai:v" + full_version(version);
   launch.notes = common_notes(request, plan, true);
+  launch.notes.push_back(pinned_pool(plan));
   if (names_backend(request, c) && all2all_backend(request, plan).starts_with("deepep")) {
     const bool low_latency = all2all_backend(request, plan) == "deepep_low_latency";
     launch.notes.emplace_back(

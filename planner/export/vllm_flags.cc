@@ -42,6 +42,7 @@ const std::vector<FlagRow>& vllm_flags() {
       {"--dbo-prefill-token-threshold", kCount},
       {"--gpu-memory-utilization", kRatio},
       {"--kv-cache-memory-bytes", kCount, "", 1, 1'000'000'000'000},
+      {"--mm-encoder-tp-mode", kChoice, "weights data"},
       {"--kv-cache-dtype", kChoice,
        "auto float16 bfloat16 fp8 fp8_e4m3 fp8_e5m2 fp8_inc fp8_ds_mla nvfp4_ds_mla nvfp4 nvfp4_4over6"},
       {"--block-size", kCount, "", 1, 4096},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "base/units.h"
@@ -124,6 +125,16 @@ void try_cache(const PlanRequest& request, std::vector<Suggestion>& out) {
   if (fit) out.push_back({0.25, fmt::format("FP8 cache ({})", short_text(*fit))});
 }
 
+// A lower fraction, where the engine's own is not free.
+void try_fraction(const PlanRequest& request, std::vector<Suggestion>& out) {
+  const Bytes device = request.hardware.device.visible_memory();
+  const EngineMemory memory = memory_of(request, {});
+  if (memory.fraction_of != FractionOf::kDevice || usable_bytes(memory, device) <= device - memory.held) return;
+  const double free_ratio = std::floor(100 * ((device - memory.held) / device)) / 100;
+  const auto fit = fits_with(request, [free_ratio](PlanRequest& r) { r.memory_fraction_ratio = free_ratio; });
+  if (fit) out.push_back({0, fmt::format("--memory-fraction {:.2f} ({})", free_ratio, short_text(*fit))});
+}
+
 void try_context(const PlanRequest& request, std::vector<Suggestion>& out) {
   const MemoryReach reach = memory_reach(request);
   const std::int64_t context = context_of(request);
@@ -241,6 +252,7 @@ std::vector<std::string> nearest_feasible(const PlanRequest& request, std::int64
   if (reach.unsupported) return {};
   const bool too_slow = refused.nearest("tpot").rejection != nullptr || refused.nearest("ttft").rejection != nullptr;
   if (fitting == 0 && !(too_slow && reaches(request, reach))) {
+    try_fraction(request, list);
     try_context(request, list);
     try_more_gpus(request, list);
     try_cache(request, list);

@@ -1,8 +1,11 @@
 // Configurations that people reported as failing, and what they should have used: verdict and suggestion out.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "models/catalog.h"
 #include "planner/cluster.h"
+#include "planner/export/launch.h"
 #include "tests/base/message_of.h"
 #include "tests/catch.h"
 #include "tests/planner/engine_cases.h"
@@ -250,6 +253,82 @@ TEST_CASE("SGLang's static fraction falls with attention DP") {
   };
   CHECK(fraction(sent(1, 32)) < fraction(sent(1, 8)));
   CHECK(fraction(sent(1, 8)) < fraction(moe_degrees(8, 1, true)));
+}
+
+// vllm 51429: a check that forgets the copies made by prefill context parallelism must not reach sparse latents, which
+// can split their cache over those ranks; grouped heads cannot, whatever their number.
+TEST_CASE("Sparse latents split their cache over prefill ranks, grouped heads do not") {
+  ParallelConfig config = moe_degrees(4, 1, true);
+  config.pcp = 2;
+  config.dcp = 2;
+  config.ep = 8;  // over both
+  config.variant.moe_comm = MoeComm::kAllGather;
+  CHECK(broken_rules("vllm", load_model("deepseek-v3.2"), config) == std::vector<std::string>{});
+  const auto ids = broken_rules("vllm", load_model("qwen3-235b-a22b"), config);
+  CHECK(std::find(ids.begin(), ids.end(), "vllm_dcp_over_pcp") != ids.end());
+}
+
+// vllm 45178, 50780: graphs are estimated before they are captured; the launch says how to pin the cache instead.
+TEST_CASE("The launch of vLLM tells the cache to pin") {
+  const PlanRequest request = request_for({.model = "llama-3.1-70b", .gpus = 4, .engine = "vllm"});
+  const Plan plan = estimate_config(request, degrees(4), {}).plan;
+  const Launch launch = export_plan(request, plan);
+  const auto pool = fmt::format("--kv-cache-memory-bytes {} ", plan.ledger.stages.front().kv_pool_bytes.value());
+  CHECK(std::any_of(launch.notes.begin(), launch.notes.end(),
+                    [&pool](const std::string& note) { return note.starts_with(pool); }));
+}
+
+// vllm 20305: another process holds memory; the fraction that starts is what is free over all.
+TEST_CASE("A fraction of memory that others hold is refused with the one that starts") {
+  PlanRequest request = request_for({.hardware = "h100-sxm", .gpus = 1, .engine = "vllm"});
+  request.memory_held = Bytes(20 * kGiB);  // of 79.19 GiB: 0.74 is free
+  const Ledger ledger = ledger_of(request, degrees(1));
+  CHECK(!ledger.fits);
+  CHECK_THAT(ledger.misfit, contains_text("at most 0.74"));
+  const PlanResult none = search_plans(request);
+  REQUIRE(none.plans.empty());
+  REQUIRE(!none.nearest_feasible.empty());
+  CHECK_THAT(none.nearest_feasible.front(), contains_text("--memory-fraction 0.74"));
+  request.memory_fraction_ratio = 0.74;
+  CHECK(ledger_of(request, degrees(1)).fits);
+  // Engines that claim a fraction of what is free start, with less cache.
+  for (const char* engine : {"sglang", "trtllm"}) {
+    CAPTURE(engine);
+    PlanRequest other = request_for({.hardware = "h100-sxm", .gpus = 1, .engine = engine});
+    const Ledger alone = ledger_of(other, degrees(1));
+    other.memory_held = Bytes(20 * kGiB);
+    const Ledger beside = ledger_of(other, degrees(1));
+    CHECK(beside.fits);
+    CHECK(beside.stages.front().kv_pool_bytes < alone.stages.front().kv_pool_bytes - Bytes(14 * kGiB));
+  }
+}
+
+// gpustack 4769: 16 heads of the image tower on TP 6 or 12; text alone would run.
+TEST_CASE("An image tower whose heads do not divide is held whole") {
+  ModelSpec model = load_model("qwen3-vl-8b");
+  model.vocab = 153'600;
+  for (LayerKind& kind : model.kinds) kind.attention.q_heads = 24, kind.attention.kv_heads = 12;
+  PlanRequest request = request_for({.gpus = 12, .engine = "vllm"});
+  request.model = model;
+  const auto warned = [&](std::int64_t tp) {
+    const auto warnings = request.engine->warnings(model, degrees(tp), request.hardware, "");
+    return std::any_of(warnings.begin(), warnings.end(),
+                       [](const Violation& v) { return v.rule == "vllm_vision_heads"; });
+  };
+  CHECK(warned(12));
+  CHECK(!warned(4));
+  const auto tower = [&](std::int64_t tp) {
+    const Ledger ledger = ledger_of(request, degrees(tp));
+    const auto& items = ledger.stages.front().weights;
+    const auto item =
+        std::find_if(items.begin(), items.end(), [](const LedgerItem& i) { return i.owner == "vision tower"; });
+    REQUIRE(item != items.end());
+    return item->bytes.value();
+  };
+  CHECK(tower(12) == model.vision_parameters * 2);
+  CHECK(tower(4) == model.vision_parameters / 2);
+  const Plan plan = estimate_config(request, degrees(12), {}).plan;
+  CHECK_THAT(export_plan(request, plan).files.front().content, contains_text("--mm-encoder-tp-mode data"));
 }
 
 }  // namespace

@@ -17,5 +17,6 @@ inline constexpr std::int64_t kMostPlans = 10'000;
 inline constexpr double kMostMilliseconds = 1e9;
 inline constexpr double kMostRequestsPerSecond = 1e7;
 inline constexpr double kMostGigabits = 100'000;
+inline constexpr double kMostGib = 1024;                   // of one device
 
 }  // namespace shardplan

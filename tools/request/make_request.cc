@@ -101,6 +101,7 @@ void set_engine(PlanRequest& request, const EngineFlags& flags) {
   if (!flags.overlay.empty()) request.engine_times = read_overlay(flags.overlay);
   request.max_model_len = flags.max_model_len.value_or(0);
   request.memory_fraction_ratio = flags.memory_fraction.value_or(0);
+  request.memory_held = Bytes(static_cast<std::int64_t>(flags.memory_held_gib.value_or(0) * static_cast<double>(kGiB)));
   request.block_size = flags.block_size.value_or(0);
   request.max_num_sequences = flags.max_num_seqs.value_or(0);
   request.max_batched_tokens = flags.max_num_batched_tokens.value_or(0);

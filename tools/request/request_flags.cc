@@ -43,6 +43,7 @@ FlagGroup engine_flags(EngineFlags& e) {
            text_flag("--kv-dtype", "FORMAT", "K and V cache in bf16, fp8, ... (the model's)", e.kv_dtype),
            text_flag("--activation-dtype", "FORMAT", "activations between layers (bf16)", e.activation_dtype),
            number_flag("--memory-fraction", "F", "of device memory that may be used (the engine's)", e.memory_fraction, {0, 1}),
+           number_flag("--memory-held", "GIB", "of every device that other processes hold (0)", e.memory_held_gib, {0, kMostGib}),
            count_flag("--block-size", "tokens of a cache block (the engine's)", e.block_size, {1, kMostBlock}),
            count_flag("--max-model-len", "longest request that must be admitted (isl + osl)", e.max_model_len, {1, kMostTokens}),
            count_flag("--max-num-seqs", "most requests running at once in a group (the engine's)", e.max_num_seqs, {1, kMostSequences}),

@@ -21,7 +21,7 @@ struct WorkloadFlags {
 struct EngineFlags {
   std::string engine, engine_version, overlay;
   std::string weight_dtype, kv_dtype, activation_dtype;
-  std::optional<double> memory_fraction;
+  std::optional<double> memory_fraction, memory_held_gib;
   std::optional<std::int64_t> block_size, max_model_len, max_num_seqs, max_num_batched_tokens;
 };
 

@@ -2,6 +2,7 @@
 # deepseek-v3 on 16 x h200-sxm, vllm 0.30: dpa8 tp2 ep16/a2a redundant16
 # Predicted: TTFT 250 ms, TPOT 20.00 ms, 1234 output tokens/s at 64 requests at once.
 # Usage: MASTER_ADDR=<address of node 0> ./vllm.sh [replica] [node of the replica], on every node of it
+# --kv-cache-memory-bytes 75100912833 in place of --gpu-memory-utilization pins the planned cache, whatever CUDA graphs are estimated at
 # DeepEP must be installed; its high-throughput kernels take steps of this size, and run without CUDA graphs
 # each replica runs on 2 nodes: start the script on every one with its node number
 set -euo pipefail

@@ -2,6 +2,7 @@
 # llama-3.1-405b on 16 x h100-sxm, vllm 0.30: pp2 tp8
 # Predicted: TTFT 250 ms, TPOT 20.00 ms, 1234 output tokens/s at 64 requests at once.
 # Usage: MASTER_ADDR=<address of node 0> ./vllm.sh [replica] [node of the replica], on every node of it
+# --kv-cache-memory-bytes 21222884638 in place of --gpu-memory-utilization pins the planned cache, whatever CUDA graphs are estimated at
 # each replica runs on 2 nodes: start the script on every one with its node number
 set -euo pipefail
 

@@ -3,6 +3,7 @@
 # Predicted: TTFT 250 ms, TPOT 20.00 ms, 1234 output tokens/s at 64 requests at once.
 # Usage: ./vllm.sh [replica]
 # 4 replicas are 4 independent servers: start each, and put a router in front that balances requests
+# --kv-cache-memory-bytes 61363402785 in place of --gpu-memory-utilization pins the planned cache, whatever CUDA graphs are estimated at
 set -euo pipefail
 
 REPLICA=${1:-0}   # of 4

@@ -2,6 +2,7 @@
 # qwen3-235b-a22b on 8 x h200-sxm, vllm 0.19: tp8 dcp2/a2a ep8/repl
 # Predicted: TTFT 250 ms, TPOT 20.00 ms, 1234 output tokens/s at 64 requests at once.
 # Usage: ./vllm.sh [replica]
+# --kv-cache-memory-bytes 70267012752 in place of --gpu-memory-utilization pins the planned cache, whatever CUDA graphs are estimated at
 set -euo pipefail
 
 REPLICA=${1:-0}   # of 1
