@@ -24,8 +24,8 @@ struct CatalogEntry {
 [[nodiscard]] const std::vector<CatalogEntry>& model_catalog();
 
 // `name` is a catalog name, a Hugging Face id or another alias of a catalog model (case does not matter),
-// a config.json, or a directory holding one (with hf_quant_config.json beside it, if any). InputError
-// otherwise, nearest name given.
+// a config.json, a directory holding one (with hf_quant_config.json beside it, if any), or a name that is one of the
+// catalog's but for endings (checkpoint_name.h; a note says what was taken). InputError otherwise, nearest name given.
 [[nodiscard]] ModelSpec load_model(const std::string& name);
 
 }  // namespace shardplan

@@ -7,6 +7,7 @@
 
 #include "base/errors.h"
 #include "models/catalog.h"
+#include "models/checkpoint_name.h"
 #include "models/number_format.h"
 
 namespace shardplan {
@@ -99,35 +100,10 @@ ServingRow read_serving_row(const CsvTable& table, const CsvRow& row, const std:
 
 namespace {
 
-// Names as benchmark tables write them: "Qwen/Qwen3-235B-A22B-FP8" is the catalog's qwen3-235b-a22b in another format.
-std::vector<std::string> names_of(const std::string& model) {
-  std::vector<std::string> names{lower(model)};
-  std::string base = lower(model.substr(model.find_last_of('/') + 1));
-  names.push_back(base);
-  for (bool more = true; more;) {
-    more = false;
-    for (const char* suffix : {"-fp8", "-nvfp4", "-fp4", "-mxfp4", "-bf16", "-instruct", "-awq"}) {
-      if (!base.ends_with(suffix)) continue;
-      base.resize(base.size() - std::string_view(suffix).size());
-      names.push_back(base);
-      more = true;
-    }
-  }
-  // A point release has the sizes of its release: deepseek-v3.1 is deepseek-v3.
-  const std::size_t dot = base.find_last_of('.');
-  if (dot != std::string::npos && base.find_first_not_of("0123456789", dot + 1) == std::string::npos) names.push_back(base.substr(0, dot));
-  return names;
-}
-
+// Names as benchmark tables write them: "Qwen/Qwen3-235B-A22B-FP8" is the catalog's qwen3-235b-a22b; formats have columns
+// of their own.
 ModelSpec find_model(const std::string& model, const std::string& where) {
-  const auto names = names_of(model);
-  for (const std::string& name : names) {
-    for (const CatalogEntry& entry : model_catalog()) {
-      std::vector<std::string> known{entry.name, lower(entry.hf_id), lower(entry.hf_id.substr(entry.hf_id.find('/') + 1))};
-      for (const std::string& alias : entry.aliases) known.push_back(lower(alias));
-      if (std::find(known.begin(), known.end(), name) != known.end()) return load_model(entry.name);
-    }
-  }
+  if (const auto found = find_checkpoint(model)) return load_model(found->entry->name);
   try {
     return load_model(model);  // a file; or the nearest name
   } catch (const InputError& error) {

@@ -56,6 +56,24 @@ TEST_CASE("Catalog models come in the precision they were published in") {
   for (const CatalogEntry& entry : model_catalog()) CHECK(load_model(entry.name).kv_format->name == "bf16");
 }
 
+TEST_CASE("Checkpoints whose names end in a format, a tuning or a date have the sizes of the model named before") {
+  const auto weights = [](const char* name) {
+    const ModelSpec model = load_model(name);
+    CHECK(model.hf_id == name);
+    CHECK_THAT(model.notes.back(), contains_text("is taken for"));
+    return model.name + " " + std::string(model.kinds.back().formats.attention->name);
+  };
+  CHECK(weights("Qwen/Qwen3-32B-FP8") == "qwen3-32b fp8_block");  // the maker's own: scales by block
+  CHECK(weights("RedHatAI/Qwen3-32B-FP8-dynamic") == "qwen3-32b fp8_channel");
+  CHECK(weights("RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic") == "llama-3.1-70b fp8_channel");
+  CHECK(weights("neuralmagic/Meta-Llama-3.1-70B-Instruct-FP8") == "llama-3.1-70b fp8");
+  CHECK(weights("RedHatAI/Meta-Llama-3.1-70B-Instruct-quantized.w4a16") == "llama-3.1-70b int4_g128");
+  CHECK(weights("nvidia/DeepSeek-R1-0528-FP4") == "deepseek-r1 nvfp4");
+  CHECK(weights("Qwen/Qwen3-235B-A22B-Thinking-2507") == "qwen3-235b-a22b bf16");
+  CHECK(weights("moonshotai/Kimi-K2-Instruct-0905") == "kimi-k2 fp8_block");
+  CHECK_THAT(refusal_of("Qwen/Qwen3-33B-FP8"), contains_text("such as qwen3-3"));
+}
+
 TEST_CASE("An unknown model is refused with the nearest name") {
   CHECK_THAT(refusal_of("llama-3.1-7b"), contains_text("such as llama-3.1-"));
   CHECK_THAT(refusal_of("deepseek-v4"), contains_text("such as deepseek-v3"));
