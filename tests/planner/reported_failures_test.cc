@@ -68,6 +68,8 @@ std::vector<Report> reports() {
       {"28 heads on TP 8", "sglang", with_heads(28, 4), degrees(8), "sglang_heads", {degrees(4, 2)}},
       {"28 heads on TP 8", "trtllm", with_heads(28, 4), degrees(8), "trtllm_heads", {degrees(4, 2)}},
       {"28 heads on TP 8", "rtp-llm", with_heads(28, 4), degrees(8), "rtp_llm_heads", {degrees(4)}},
+      // 40 heads pass at TP 5; the padded vocabulary of 151,936 does not.
+      {"Qwen3-14B TP5", "vllm", load_model("qwen3-14b"), degrees(5), "vllm_vocab", {degrees(4), degrees(8)}},
       // vllm 25292: 768/4 = 192.
       {"Qwen3-30B-A3B-FP8 TP4",
        "vllm",

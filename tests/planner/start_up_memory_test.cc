@@ -165,7 +165,8 @@ TEST_CASE("A hybrid has no more seats than pages, whatever is asked") {
   const PagePool& pool = plan.ledger.pages;
   REQUIRE(pool.has_states());
   CHECK(plan.max_num_sequences == std::min<std::int64_t>(1024, pool.pages));
-  const bool told = std::any_of(plan.warnings.begin(), plan.warnings.end(), [](const Violation& v) { return v.rule == "max_num_seqs"; });
+  const bool told = std::any_of(plan.warnings.begin(), plan.warnings.end(),
+                                [](const Violation& v) { return v.rule == "max_num_seqs"; });
   CHECK(told == (pool.pages < 1024));
   // 16 attention and 48 recurrent layers: four groups of 16. A block is no smaller than a state.
   CHECK(pool.groups() == 4);
@@ -212,6 +213,19 @@ TEST_CASE(
   CHECK(gib(ledger.stages[1].weights_bytes) == Approx(20.1).epsilon(0.05));
   CHECK(gib(ledger.stages[2].weights_bytes) == Approx(21.6).epsilon(0.05));
   CHECK_FALSE(ledger.fits);
+}
+
+TEST_CASE("TensorRT-LLM gives 0.9 of what is left to the cache, in blocks of 32 tokens") {
+  // 17.83 GiB left: 16.05 for Llama-3.1-8B's cache in fp8, which hold 263,008 tokens.
+  PlanRequest request = request_for({.hardware = "l40s", .gpus = 1, .engine = "trtllm"});
+  request.kv_format = &require_format("fp8", "test");
+  const Ledger all = estimate_config(request, degrees(1), {}).plan.ledger;
+  const double left = gib(all.stages.front().kv_pool_bytes) / 0.9;
+  request.memory_held = Bytes(static_cast<std::int64_t>((left - 17.83) * static_cast<double>(kGiB)));
+  const Ledger ledger = estimate_config(request, degrees(1), {}).plan.ledger;
+  CHECK(gib(ledger.stages.front().kv_pool_bytes) == Approx(16.05).epsilon(0.001));
+  CHECK(static_cast<double>(ledger.kv_capacity_tokens) == Approx(263008).epsilon(0.0005));
+  CHECK(ledger.kv_capacity_tokens % 32 == 0);
 }
 
 TEST_CASE("One request of 262,144 tokens of Qwen3-Coder-480B takes 62 GiB of a rank at DP 8") {
