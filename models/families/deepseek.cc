@@ -11,22 +11,12 @@
 #include "models/families/latent.h"
 #include "models/families/outline.h"
 #include "models/families/readers.h"
+#include "models/families/routed.h"
 #include "models/in_quotes.h"
 #include "models/limits.h"
 
 namespace shardplan {
 namespace {
-
-FfnSpec read_experts(JsonObject& config) {
-  FfnSpec ffn;
-  ffn.kind = FfnKind::kMoe;
-  ffn.intermediate = config.integer("moe_intermediate_size", 1, kMaxIntermediate);
-  ffn.experts = config.integer("n_routed_experts", 1, kMaxExperts);
-  ffn.experts_per_token = read_experts_per_token(config, "num_experts_per_tok", ffn.experts);
-  ffn.shared_intermediate = config.integer_or("n_shared_experts", 0, 0, kMaxExperts) * ffn.intermediate;
-  read_group_routing(config, ffn);
-  return ffn;
-}
 
 // True for each layer that takes the choice of an earlier indexer.
 std::vector<bool> read_shared_indexers(JsonObject& config, std::int64_t layers) {
@@ -56,7 +46,7 @@ ModelSpec read_deepseek(JsonObject& config) {
   attention.index = read_indexer(config);
   const std::vector<bool> shared = read_shared_indexers(config, layers);
   const FfnSpec dense = read_dense_ffn(config);
-  const FfnSpec experts = read_experts(config);
+  const FfnSpec experts = read_routed_experts(config);
   const std::int64_t first_sparse = config.integer_or("first_k_dense_replace", 0, 0, kMaxLayers);
   const std::int64_t every = config.integer_or("moe_layer_freq", 1, 1, kMaxLayers);
   for (const char* key : {"mlp_layer_types", "layer_types", "num_experts", "index_topk_freq", "index_skip_topk_offset",

@@ -7,6 +7,7 @@
 #include "models/families/latent.h"
 #include "models/families/outline.h"
 #include "models/families/readers.h"
+#include "models/families/routed.h"
 #include "models/limits.h"
 
 namespace shardplan {

@@ -33,15 +33,4 @@ IndexSpec read_indexer(JsonObject& config) {
   return index;
 }
 
-void read_group_routing(JsonObject& config, FfnSpec& ffn) {
-  ffn.router_bias = config.string_or("topk_method", "greedy") == "noaux_tc";
-  ffn.renormalise = config.boolean_or("norm_topk_prob", false);
-  ffn.groups = config.integer_or("n_group", 1, 1, ffn.experts);
-  ffn.groups_per_token = config.integer_or("topk_group", 1, 1, ffn.groups);
-  if (ffn.experts % ffn.groups != 0) {
-    throw InputError(config.where("n_group"), fmt::format("is {}", ffn.groups),
-                     fmt::format("a divisor of the {} experts", ffn.experts));
-  }
-}
-
 }  // namespace shardplan

@@ -12,8 +12,4 @@ namespace shardplan {
 // index_n_heads, index_head_dim, index_topk of DSA; no heads when the first is absent.
 [[nodiscard]] IndexSpec read_indexer(JsonObject& config);
 
-// topk_method "noaux_tc" (one learned bias per expert), n_group, topk_group, norm_topk_prob into `ffn`, whose experts
-// are read.
-void read_group_routing(JsonObject& config, FfnSpec& ffn);
-
 }  // namespace shardplan

@@ -1,9 +1,9 @@
 // MiMo-7B is Qwen2 with an MTP layer. MiMo-V2: sliding layers with KV heads and head sizes of their own and sinks, full
 // layers between them, and experts from the second layer on; V narrower than Q and K.
 // Source: published modelling code of MiMo-V2-Flash. The MTP layers hold a dense FFN and slide.
-#include "models/families/latent.h"
 #include "models/families/outline.h"
 #include "models/families/readers.h"
+#include "models/families/routed.h"
 #include "models/limits.h"
 
 namespace shardplan {

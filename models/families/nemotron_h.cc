@@ -8,9 +8,9 @@
 #include <map>
 
 #include "base/errors.h"
-#include "models/families/latent.h"
 #include "models/families/outline.h"
 #include "models/families/readers.h"
+#include "models/families/routed.h"
 #include "models/in_quotes.h"
 #include "models/limits.h"
 

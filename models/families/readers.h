@@ -17,6 +17,7 @@ namespace shardplan {
 [[nodiscard]] ModelSpec read_qwen3_moe(JsonObject& config);
 [[nodiscard]] ModelSpec read_mixtral(JsonObject& config);
 [[nodiscard]] ModelSpec read_minimax_m2(JsonObject& config);
+[[nodiscard]] ModelSpec read_glm4_moe(JsonObject& config);
 [[nodiscard]] ModelSpec read_deepseek(JsonObject& config);
 [[nodiscard]] ModelSpec read_gpt_oss(JsonObject& config);
 [[nodiscard]] ModelSpec read_llama4(JsonObject& config);

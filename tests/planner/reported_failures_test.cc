@@ -226,6 +226,17 @@ TEST_CASE("Qwen3-30B over stages of 16 and 32 layers holds less than over equal 
   CHECK(!uneven.misfit.empty());
 }
 
+// vllm 32105: one request of 202,752 tokens takes 71.16 GiB over all stages, an eighth or so of it on each of eight.
+TEST_CASE("GLM-4.7's longest request is held stage by stage") {
+  PlanRequest request = request_for({.model = "glm-4.7", .gpus = 8, .engine = "vllm", .isl = 202'751, .osl = 1});
+  request.model = with_weights("glm-4.7", "fp8");
+  const Ledger whole = ledger_of(request, degrees(1));
+  CHECK(whole.cache_bytes(0, 202'752) / static_cast<double>(kGiB) == Catch::Detail::Approx(71.16).epsilon(0.001));
+  const Ledger staged = ledger_of(request, degrees(1, 8));
+  CHECK(staged.cache_bytes(3, 202'752) == whole.cache_bytes(0, 202'752) * 12 / 92);  // stages of 11 or 12 layers
+  CHECK(staged.fits);
+}
+
 // vllm 39734: a request beyond the pool is refused, not left hanging; the context that fits is told.
 TEST_CASE("A request that no block pool holds is a misfit with the length that is held") {
   PlanRequest request =
