@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "planner/engine.h"
+
 namespace shardplan {
 namespace {
 
@@ -29,13 +31,22 @@ std::uint32_t family_mask(const ParallelConfig& config) {
   return mask;
 }
 
+// Rules of an engine are named after it: "rtp_llm_heads".
+bool is_engine_rule(const std::string& rule) {
+  const auto owns = [&rule](const Engine& engine) {
+    std::string prefix = engine.name;
+    std::replace(prefix.begin(), prefix.end(), '-', '_');
+    return rule.starts_with(prefix + "_");
+  };
+  return std::any_of(engines().begin(), engines().end(), owns);
+}
+
 // Memory and targets first: they are what a user can change; rules of an engine, then of the algebra, then dominance.
 int order_of(const std::string& rule) {
   if (rule == "ttft" || rule == "tpot" || rule == "e2e" || rule == "traffic") return 0;
   if (rule == "memory") return 1;
-  if (rule == "unsupported_layer") return 0;
   if (rule == "dominated" || rule == "idle_gpus") return 4;
-  return rule.find('_') != std::string::npos && rule.rfind("vllm_", 0) == 0 ? 2 : 3;
+  return is_engine_rule(rule) ? 2 : 3;
 }
 
 }  // namespace
