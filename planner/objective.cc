@@ -11,41 +11,32 @@
 namespace shardplan {
 namespace {
 
-double per_budget_gpu(const PlanRequest& request, const ParallelConfig&, const ServingEstimate& serving) {
+double per_budget_gpu(const PlanRequest& request, std::int64_t, const ServingEstimate& serving) {
   return serving.output_tokens_per_second / static_cast<double>(std::max<std::int64_t>(1, request.gpus));
 }
 
-double per_user(const PlanRequest&, const ParallelConfig&, const ServingEstimate& serving) {
+double per_user(const PlanRequest&, std::int64_t, const ServingEstimate& serving) {
   return serving.tokens_per_second_per_user;
 }
 
-double end_to_end(const PlanRequest&, const ParallelConfig&, const ServingEstimate& serving) {
+double end_to_end(const PlanRequest&, std::int64_t, const ServingEstimate& serving) {
   return 1.0 / std::max(serving.e2e.value(), 1e-12);
 }
 
-double few_gpus(const PlanRequest&, const ParallelConfig& config, const ServingEstimate&) {
-  return 1.0 / static_cast<double>(config.gpus());
+double few_gpus(const PlanRequest&, std::int64_t gpus, const ServingEstimate&) {
+  return 1.0 / static_cast<double>(gpus);
 }
 
 // Tokens per dollar; without a price, per GPU-hour.
-double per_dollar(const PlanRequest& request, const ParallelConfig&, const ServingEstimate& serving) {
+double per_dollar(const PlanRequest& request, std::int64_t, const ServingEstimate& serving) {
   const double price = request.hardware.price_per_hour > 0 ? request.hardware.price_per_hour : 1.0;
   return serving.output_tokens_per_second_per_gpu * 3600.0 / price;
 }
 
 // Tokens per joule at the board's rated power: an upper bound of the energy.
-double per_joule(const PlanRequest& request, const ParallelConfig&, const ServingEstimate& serving) {
+double per_joule(const PlanRequest& request, std::int64_t, const ServingEstimate& serving) {
   const double watts = request.hardware.device.power_watts > 0 ? request.hardware.device.power_watts : 1.0;
   return serving.output_tokens_per_second_per_gpu / watts;
-}
-
-// Degrees and variants that differ from one GPU's.
-std::int64_t strategies_used(const ParallelConfig& c) {
-  std::int64_t count = c.variant.helix || c.variant.q_replicate ? 1 : 0;
-  for (const std::int64_t degree : {c.pp, c.dpa, c.pcp, c.tp, c.dcp, c.ep, c.moe_tp, c.moe_dp, c.variant.hop_b}) {
-    count += degree > 1 ? 1 : 0;
-  }
-  return count;
 }
 
 // Scores as whole millionths of a natural logarithm, so that equal up to rounding means equal.
@@ -87,13 +78,20 @@ Objective parse_objective(const std::string& text) {
 
 const char* name_of(Objective objective) { return row_of(objective).name; }
 
+std::int64_t strategies_used(const ParallelConfig& c) {
+  std::int64_t count = c.variant.helix || c.variant.q_replicate ? 1 : 0;
+  for (const std::int64_t degree : {c.pp, c.dpa, c.pcp, c.tp, c.dcp, c.ep, c.moe_tp, c.moe_dp, c.variant.hop_b}) {
+    count += degree > 1 ? 1 : 0;
+  }
+  return count;
+}
+
+RankKey rank_key(double score, std::int64_t gpus, std::int64_t parts, const ServingEstimate& serving) {
+  return {score, rounded(score), gpus, rounded(serving.tpot.value()), rounded(serving.output_tokens_per_second), parts};
+}
+
 RankKey rank_key(double score, const ParallelConfig& config, const ServingEstimate& serving) {
-  return {score,
-          rounded(score),
-          config.gpus(),
-          rounded(serving.tpot.value()),
-          rounded(serving.output_tokens_per_second),
-          strategies_used(config)};
+  return rank_key(score, config.gpus(), strategies_used(config), serving);
 }
 
 RankKey bound_key(double score, std::int64_t gpus, Seconds tpot) {

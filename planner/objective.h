@@ -19,7 +19,7 @@ struct ObjectiveRow {
   const char* help;
   bool most_requests;   // free concurrency: as many as the targets allow; otherwise one per instance
   bool fewer_replicas;  // also deployments that leave part of the budget unused
-  double (*score)(const PlanRequest&, const ParallelConfig&, const ServingEstimate&);
+  double (*score)(const PlanRequest&, std::int64_t gpus, const ServingEstimate&);
 };
 
 [[nodiscard]] const std::vector<ObjectiveRow>& objectives();
@@ -34,6 +34,9 @@ struct RankKey {
   std::int64_t rate_rank = 0;   // output tokens/s of the whole deployment
   std::int64_t parts = 0;       // strategies used: of equals the simpler is better
 };
+// Degrees and variants that differ from one GPU's.
+[[nodiscard]] std::int64_t strategies_used(const ParallelConfig& config);
+[[nodiscard]] RankKey rank_key(double score, std::int64_t gpus, std::int64_t parts, const ServingEstimate& serving);
 [[nodiscard]] RankKey rank_key(double score, const ParallelConfig& config, const ServingEstimate& serving);
 // As good as can be in everything but these: for bounds.
 [[nodiscard]] RankKey bound_key(double score, std::int64_t gpus, Seconds tpot);

@@ -52,13 +52,27 @@ class SteadyState {
     out.bound = "rate";
     solve(out);
     const double utilisation = rate / top.requests_per_second;   // waiting for a place grows as the deployment fills
-    out.ttft_queue += Seconds(utilisation * utilisation / (1 - utilisation) / rate * 0.5);
+    const Seconds wait(utilisation * utilisation / (1 - utilisation) / rate * 0.5);
+    if (work_.osl > 1) out.ttft_queue += wait;
+    else gather(out, rate, wait);
     out.concurrency = out.running + out.ttft_queue.value() * rate;
     finish(out);
     return out;
   }
 
  private:
+  // Prompts that wait together are taken together, and a larger set takes longer: N = rate*(own steps + wait).
+  void gather(ServingEstimate& out, double rate, Seconds wait) const {
+    for (int i = 0; i < 40; ++i) {
+      const double before = out.running;
+      out.running = std::clamp(rate * (out.ttft_prefill + wait).value(), before, limit_.requests);
+      solve(out);
+      if (out.running < before * 1.001) break;
+    }
+    out.ttft_queue = wait;
+    out.requests_per_second = rate;
+  }
+
   static ServingEstimate refuse(std::string reason) {
     ServingEstimate out;
     out.feasible = false;

@@ -33,13 +33,13 @@ struct Pace {
 Pace pace_of(const LoopSteps& s, const EngineTimes& times) {
   const StageSeconds decode = stage_seconds(s.decode, times);
   StageSeconds mixed = stage_seconds(s.mixed, times);
-  const double launch = times.host.prefill_launch_per_layer.value();
+  const double launch = s.resumed ? 0 : times.host.prefill_launch_per_layer.value();
   mixed.slowest = smooth_max(mixed.slowest, launch * s.mixed.slowest_layers);
   mixed.sum = smooth_max(mixed.sum, launch * s.mixed.layers);
   Pace out;
   out.host = times.host.per_step.value() + times.host.per_sequence.value() * s.running / s.in_flight / s.groups;
   out.decode = times.decode_ratio * (std::max(s.in_flight * decode.slowest, decode.sum) + out.host);
-  const bool shares = s.mixes && !times.prefill_first;
+  const bool shares = s.answers() && (s.resumed || (s.mixes && !times.prefill_first));
   const double added =
       shares ? std::max(0.0, mixed.slowest - decode.slowest) : mixed.slowest + times.host.per_step.value();
   out.extra = times.prefill_ratio * s.chunks * added / s.prompts;
@@ -58,6 +58,14 @@ double time_per_token(const LoopSteps& s, const Pace& pace, double steps) {
   return (-b + std::sqrt(b * b + 4 * steps * pace.decode * pace.own)) / (2 * steps);
 }
 
+// Requests that end with their prompt: sets of them follow one another, and a set's steps overlap over pipeline stages.
+LoopTimes solve_prompts(const LoopSteps& s, const Pace& pace) {
+  LoopTimes out;
+  out.requests_per_second = std::min(s.running / pace.own, 1 / pace.extra);
+  out.ttft_queue = s.running / out.requests_per_second - pace.own;
+  return out;
+}
+
 }  // namespace
 
 LoopTimes solve_loop(const LoopSteps& s, const EngineTimes& times, const LoopTraffic& traffic) {
@@ -66,10 +74,15 @@ LoopTimes solve_loop(const LoopSteps& s, const EngineTimes& times, const LoopTra
   const double together = s.prompts * pace.extra;  // of a set of prompts
   const double sets = std::max(0.0, s.running / s.prompts - 1);
   LoopTimes out;
+  if (!s.answers()) out = solve_prompts(s, pace);
   out.decode_step = pace.decode;
   out.prefill_extra = pace.extra;
   out.ttft_prefill = pace.own;
   out.ttft_host = times.host.first_token.value() + s.isl * times.host.per_prompt_token.value();
+  if (!s.answers()) {
+    out.tpot = pace.decode;
+    return out;
+  }
   if (traffic.waves && times.waves && times.prefill_first) {
     out.tpot = pace.decode + s.running * pace.extra / (2 * steps);
     out.ttft_queue = times.queue_ratio * sets / 2 * together;

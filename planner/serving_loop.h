@@ -7,7 +7,8 @@
 // solved as a quadratic, so that Little's law holds by construction. Where prompts have steps of their own (prefill
 // first), Tm is that step and nothing is subtracted. Requests of equal lengths under such a scheduler move in waves:
 // all N prompts follow one another, half of that time falls into TTFT and half stretches the decodes of those already
-// in. TTFT = own steps + the step under way + prompts ahead + a share of the opening burst + the server path. Wrong:
+// in. Requests of one output token have no decode steps: lambda = min(N/t0, k/(chunks*Tm)), the rest of N waits.
+// TTFT = own steps + the step under way + prompts ahead + a share of the opening burst + the server path. Wrong:
 // prompts ahead are an M/D/1 queue at half weight; arrivals of a closed loop are smoother than that. Pure numbers: a
 // fit evaluates it a million times without a price being asked.
 #pragma once
@@ -34,8 +35,10 @@ struct LoopSteps {
   StepCost decode;
   StepCost mixed;  // the same decodes with a chunk of the prompts; the chunk alone where they do not mix
   bool mixes = true;
+  bool resumed = false;  // all of a prompt but one token is cached: it joins the decodes, in captured steps
   double prompts = 1;  // taken together
   double chunks = 1;   // steps they take
+  [[nodiscard]] bool answers() const { return osl > 1; }  // false: a request's one token is that of its prompt's step
 };
 
 struct LoopTraffic {

@@ -56,7 +56,7 @@ StepCost step_cost(const ServingInput& in, const BatchShape& shape) {
 // prompts in step with one another.
 BatchShape prompt_shape(const ServingInput& in, const Workload& w, double batch, LoopSteps& s) {
   const auto fresh = static_cast<double>(std::max<std::int64_t>(1, w.isl - w.prefix));
-  const bool alone = !s.mixes || in.times.prefill_first;
+  const bool alone = !s.mixes || !s.answers() || in.times.prefill_first;
   const auto budget = static_cast<double>(in.scheduler.max_batched_tokens);
   const double room = std::max(1.0, budget - (alone ? 0 : batch / s.groups));
   const double fit = std::max(1.0, std::floor(room / fresh)) * s.groups;
@@ -107,7 +107,11 @@ LoopSteps loop_steps(const ServingInput& input, const Workload& w, double runnin
   decode.decode_sequences = static_cast<std::int64_t>(std::ceil(batch - 1e-9));
   decode.decode_context = s.isl + s.osl / 2;
   BatchShape mixed = prompt_shape(input, w, batch, s);
-  if (s.mixes && !input.times.prefill_first) {
+  s.resumed = w.isl - w.prefix <= 1;
+  if (s.resumed) {
+    mixed = decode;
+    mixed.decode_sequences += static_cast<std::int64_t>(std::ceil(s.prompts - 1e-9));
+  } else if (s.mixes && s.answers() && !input.times.prefill_first) {
     mixed.decode_sequences = decode.decode_sequences;
     mixed.decode_context = decode.decode_context;
   }

@@ -22,58 +22,98 @@ std::int64_t requests_of(double in_flight) {
 }
 
 // What the closed form would say if it had seen the run.
-ServingEstimate serving_of(const Plan& plan, const SimulationResult& r) {
-  ServingEstimate out = plan.serving;
+ServingEstimate serving_of(const ServingEstimate& closed_form, std::int64_t gpus, const SimulationResult& r) {
+  ServingEstimate out = closed_form;
   out.ttft = r.ttft.mean;
   out.tpot = r.tpot.mean;
   out.e2e = r.e2e.mean;
   out.output_tokens_per_second = r.output_tokens_per_second;
-  out.output_tokens_per_second_per_gpu = r.output_tokens_per_second / static_cast<double>(plan.config.gpus());
+  out.output_tokens_per_second_per_gpu = r.output_tokens_per_second / static_cast<double>(gpus);
   out.tokens_per_second_per_user = r.tpot.mean.value() > 0 ? 1 / r.tpot.mean.value() : 0;
   return out;
 }
 
-void simulate_plan(const PlanRequest& question, std::size_t rank, Plan& plan) {
-  PlanRequest request = question;
-  request.max_batched_tokens = plan.max_batched_tokens;
-  Workload& w = request.workload;
-  if (!w.requests_per_second) w.concurrency = std::max<std::int64_t>(1, std::llround(plan.serving.concurrency));
-  const SimulatedTraffic traffic{.requests = requests_of(plan.serving.concurrency),
-                                 .length_cv_ratio = kLengthVariation};
-  const SimulatedPool pool(request, plan.config, {}, {.router = "least_requests"}, plan.order);
-  const SimulationResult r = simulate_pool(request, pool, traffic, {});
-  const ServingEstimate serving = serving_of(plan, r);
-  plan.simulated = SimulatedServing{.rank_before = static_cast<std::int64_t>(rank + 1),
-                                    .ttft = r.ttft.mean,
-                                    .ttft_p99 = r.ttft.p99,
-                                    .tpot = r.tpot.mean,
-                                    .tpot_p99 = r.tpot.p99,
-                                    .e2e = r.e2e.mean,
-                                    .output_tokens_per_second = serving.output_tokens_per_second,
-                                    .output_tokens_per_second_per_gpu = serving.output_tokens_per_second_per_gpu,
-                                    .preempted = r.requests.preempted,
-                                    .rejected = r.requests.rejected,
-                                    .score = row_of(request.objective).score(request, plan.config, serving)};
-  plan.simulated->meets_targets = r.requests.rejected == 0 && !target_miss(serving, request.targets);
+SimulatedServing judged(const PlanRequest& request, std::size_t rank, const ServingEstimate& closed_form,
+                        std::int64_t gpus, const SimulationResult& r) {
+  const ServingEstimate serving = serving_of(closed_form, gpus, r);
+  return {.rank_before = static_cast<std::int64_t>(rank + 1),
+          .ttft = r.ttft.mean,
+          .ttft_p99 = r.ttft.p99,
+          .tpot = r.tpot.mean,
+          .tpot_p99 = r.tpot.p99,
+          .e2e = r.e2e.mean,
+          .output_tokens_per_second = serving.output_tokens_per_second,
+          .output_tokens_per_second_per_gpu = serving.output_tokens_per_second_per_gpu,
+          .preempted = r.requests.preempted,
+          .rejected = r.requests.rejected,
+          .score = row_of(request.objective).score(request, gpus, serving),
+          .meets_targets = r.requests.rejected == 0 && !target_miss(serving, request.targets)};
 }
 
-bool better(const Plan& a, const Plan& b) {
-  const auto key = [](const Plan& p) {
-    ServingEstimate serving = p.serving;
-    serving.tpot = p.simulated->tpot;
-    serving.output_tokens_per_second = p.simulated->output_tokens_per_second;
-    return rank_key(p.simulated->score, p.config, serving);
+// The traffic that a plan was ranked at.
+PlanRequest question_at(const PlanRequest& question, const ServingEstimate& serving) {
+  PlanRequest request = question;
+  Workload& w = request.workload;
+  if (!w.requests_per_second) w.concurrency = std::max<std::int64_t>(1, std::llround(serving.concurrency));
+  return request;
+}
+
+SimulatedTraffic traffic_at(const ServingEstimate& serving) {
+  return {.requests = requests_of(serving.concurrency), .length_cv_ratio = kLengthVariation};
+}
+
+void simulate_plan(const PlanRequest& question, std::size_t rank, Plan& plan) {
+  PlanRequest request = question_at(question, plan.serving);
+  request.max_batched_tokens = plan.max_batched_tokens;
+  const SimulatedPool pool(request, plan.config, {}, {.router = "least_requests"}, plan.order);
+  const SimulationResult r = simulate_pool(request, pool, traffic_at(plan.serving), {});
+  plan.simulated = judged(request, rank, plan.serving, plan.config.gpus(), r);
+}
+
+void simulate_plan(const PlanRequest& question, std::size_t rank, PoolsPlan& plan) {
+  PlanRequest request = question;
+  if (!request.workload.concurrency) request.workload.requests_per_second = plan.serving.requests_per_second;
+  PlanRequest of_prompts = request, of_answers = request;  // the pools look into them
+  of_prompts.max_batched_tokens = plan.prefill.plan.max_batched_tokens;
+  of_answers.max_batched_tokens = plan.decode.plan.max_batched_tokens;
+  const RoutingChoice routing{.router = "least_requests"};
+  const SimulatedPool prefill(of_prompts, plan.prefill.plan.config, {}, routing, plan.prefill.plan.order);
+  const SimulatedPool decode(of_answers, plan.decode.plan.config, {}, routing, plan.decode.plan.order);
+  const SimulationResult r = simulate_pools(request, prefill, decode, traffic_at(plan.serving), {});
+  plan.simulated = judged(request, rank, plan.serving, plan.gpus(), r);
+}
+
+RankKey key_of(const SimulatedServing& simulated, ServingEstimate serving, std::int64_t gpus, std::int64_t parts) {
+  serving.tpot = simulated.tpot;
+  serving.output_tokens_per_second = simulated.output_tokens_per_second;
+  return rank_key(simulated.score, gpus, parts, serving);
+}
+
+RankKey key_of(const Plan& p) { return key_of(*p.simulated, p.serving, p.config.gpus(), strategies_used(p.config)); }
+RankKey key_of(const PoolsPlan& p) {
+  return key_of(*p.simulated, p.serving, p.gpus(),
+                strategies_used(p.prefill.plan.config) + strategies_used(p.decode.plan.config));
+}
+
+template <class AnyPlan>
+void verify(const PlanRequest& request, std::size_t count, std::vector<AnyPlan>& plans) {
+  const std::size_t most = std::min(count, plans.size());
+  tbb::parallel_for(std::size_t{0}, most, [&](std::size_t i) { simulate_plan(request, i, plans[i]); });
+  const auto better = [](const AnyPlan& a, const AnyPlan& b) {
+    if (a.simulated->meets_targets != b.simulated->meets_targets) return a.simulated->meets_targets;
+    return ranks_before(key_of(a), key_of(b));
   };
-  if (a.simulated->meets_targets != b.simulated->meets_targets) return a.simulated->meets_targets;
-  return ranks_before(key(a), key(b));
+  std::stable_sort(plans.begin(), plans.begin() + static_cast<std::ptrdiff_t>(most), better);
 }
 
 }  // namespace
 
 void verify_plans(const PlanRequest& request, std::size_t count, std::vector<Plan>& plans) {
-  const std::size_t most = std::min(count, plans.size());
-  tbb::parallel_for(std::size_t{0}, most, [&](std::size_t i) { simulate_plan(request, i, plans[i]); });
-  std::stable_sort(plans.begin(), plans.begin() + static_cast<std::ptrdiff_t>(most), better);
+  verify(request, count, plans);
+}
+
+void verify_pools(const PlanRequest& request, std::size_t count, std::vector<PoolsPlan>& plans) {
+  verify(request, count, plans);
 }
 
 }  // namespace shardplan

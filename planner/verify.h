@@ -7,11 +7,15 @@
 
 #include <cstddef>
 
+#include "planner/disaggregation/pools.h"
 #include "planner/plan.h"
 
 namespace shardplan {
 
 // Fills `simulated` of the first `count` plans and ranks these anew, ahead of the rest.
 void verify_plans(const PlanRequest& request, std::size_t count, std::vector<Plan>& plans);
+
+// The same of pairs of pools, their rate as Poisson arrivals unless a concurrency was asked for.
+void verify_pools(const PlanRequest& request, std::size_t count, std::vector<PoolsPlan>& plans);
 
 }  // namespace shardplan

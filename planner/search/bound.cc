@@ -298,7 +298,7 @@ double RequestBound::prompt_extra(const ParallelConfig& c, double sequences) con
 }
 
 double RequestBound::requests_per_second(const ParallelConfig& c, double sequences) const {
-  const double steps = std::max<double>(1, static_cast<double>(request_.workload.osl - 1));
+  const auto steps = static_cast<double>(request_.workload.osl - 1);
   return sequences / (steps * decode_step(c, sequences).value() + sequences * prompt_extra(c, sequences));
 }
 
@@ -366,7 +366,7 @@ RankKey RequestBound::key(const ParallelConfig& c) const {
   best.e2e = first_token(c) + best.tpot * std::max<double>(0, static_cast<double>(w.osl - 1));
   ParallelConfig used = c;
   used.replicas = replicas;
-  return bound_key(row.score(request_, used, best), used.gpus(), best.tpot);
+  return bound_key(row.score(request_, used.gpus(), best), used.gpus(), best.tpot);
 }
 
 }  // namespace shardplan

@@ -17,7 +17,7 @@ Served judge(const PlanRequest& request, Deployment& deployment, const Workload&
   out.replicas = replicas;
   out.serving = estimate_serving(deployment.serving_input(), workload);
   out.miss = target_miss(out.serving, request.targets);
-  out.key = rank_key(row_of(request.objective).score(request, deployment.config(), out.serving), deployment.config(),
+  out.key = rank_key(row_of(request.objective).score(request, deployment.config().gpus(), out.serving), deployment.config(),
                      out.serving);
   return out;
 }

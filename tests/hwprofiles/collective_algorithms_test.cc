@@ -7,9 +7,9 @@
 namespace shardplan {
 namespace {
 
-constexpr CollectiveCoefficients kRow{
+const CollectiveCoefficients kRow{
     .base = Seconds(10e-6), .per_rank = Seconds(1e-6), .efficiency = 0.5, .half = Bytes(0), .ramp = 0};
-constexpr CollectiveCoefficients kRemoteRow{
+const CollectiveCoefficients kRemoteRow{
     .base = Seconds(5e-6), .per_rank = Seconds(2e-6), .efficiency = 0.5, .half = Bytes(0), .ramp = 0};
 
 HardwareProfile plain_profile() {

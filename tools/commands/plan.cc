@@ -1,7 +1,9 @@
 #include "tools/commands/plan.h"
 
+#include <optional>
 #include <string>
 
+#include "planner/disaggregation/pools.h"
 #include "planner/plan.h"
 #include "planner/verify.h"
 #include "tools/cli/flag_builders.h"
@@ -13,6 +15,7 @@
 #include "tools/request/request_flags.h"
 #include "tools/tables/launch_table.h"
 #include "tools/tables/plan_table.h"
+#include "tools/tables/pools_table.h"
 
 namespace shardplan {
 namespace {
@@ -38,9 +41,13 @@ void run_plan(const Words& words) {
   const PlanRequest request = make_request(flags);
   PlanResult result = ask_plan(request);
   verify_plans(request, static_cast<std::size_t>(flags.search.verify.value_or(0)), result.plans);
+  std::optional<PoolsResult> pools;
+  if (flags.search.pools) pools = search_pools(request);
+  if (pools) verify_pools(request, static_cast<std::size_t>(flags.search.verify.value_or(0)), pools->plans);
   const auto chosen = choose_launch(request, result);
   if (!folder.empty() && chosen) write_launch_files(chosen->launch, folder);
-  deliver(output, [&] { return plan_table(request, result) + launch_table(chosen, folder); }, [&] { return plan_document(flags, request, result); });
+  deliver(output, [&] { return plan_table(request, result) + (pools ? pools_table(*pools, result) : "") + launch_table(chosen, folder); },
+          [&] { return plan_document(flags, request, result, pools); });
 }
 
 }  // namespace shardplan

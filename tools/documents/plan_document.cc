@@ -7,6 +7,7 @@
 #include "tools/documents/launch_document.h"
 #include "tools/documents/memory_document.h"
 #include "tools/documents/parallel_document.h"
+#include "tools/documents/pools_document.h"
 #include "tools/documents/rejections_document.h"
 #include "tools/documents/request_document.h"
 #include "tools/documents/serving_document.h"
@@ -14,21 +15,6 @@
 
 namespace shardplan {
 namespace {
-
-Document simulated_document(const SimulatedServing& s) {
-  return {{"rank_before", s.rank_before},
-          {"meets_targets", s.meets_targets},
-          {"score", s.score},
-          {"ttft_seconds", s.ttft.value()},
-          {"ttft_p99_seconds", s.ttft_p99.value()},
-          {"tpot_seconds", s.tpot.value()},
-          {"tpot_p99_seconds", s.tpot_p99.value()},
-          {"e2e_seconds", s.e2e.value()},
-          {"output_tokens_per_second", s.output_tokens_per_second},
-          {"output_tokens_per_second_per_gpu", s.output_tokens_per_second_per_gpu},
-          {"preempted", s.preempted},
-          {"rejected", s.rejected}};
-}
 
 Document one_plan(const Plan& plan, std::size_t rank, const PlanRequest& request) {
   return {{"rank", rank},
@@ -62,7 +48,7 @@ Document search_document(const SearchStats& stats) {
 
 }  // namespace
 
-std::string plan_document(const RequestFlags& flags, const PlanRequest& request, const PlanResult& result) {
+std::string plan_document(const RequestFlags& flags, const PlanRequest& request, const PlanResult& result, const std::optional<PoolsResult>& pools) {
   Document document = {{"schema", "shardplan.plan/1"}, {"request", request_document(flags)}, {"notes", result.notes}};
   document["plans"] = Document::array();
   for (std::size_t i = 0; i < result.plans.size(); ++i) {
@@ -71,6 +57,7 @@ std::string plan_document(const RequestFlags& flags, const PlanRequest& request,
   }
   document["pareto"] = Document::array();
   for (const Plan& plan : result.pareto) document["pareto"].push_back(pareto_point(plan));
+  if (pools) document["pools"] = pools_document(*pools);
   document["rejected"] = rejections_document(result.rejected);
   document["nearest_feasible"] = result.nearest_feasible;
   document["search"] = search_document(result.stats);

@@ -88,7 +88,8 @@ FlagGroup search_flags(RequestFlags& flags) {
   return recorded({"Search",
                    {text_flag("--objective", "NAME", "throughput (default), interactivity, latency, gpus, cost, energy", flags.search.objective),
                     count_flag("--top", "plans to keep (10)", flags.search.top, {1, kMostPlans}),
-                    count_flag("--verify", "of these, so many best ones are simulated and ranked anew (0)", flags.search.verify, {0, kMostPlans})}},
+                    count_flag("--verify", "of these, so many best ones are simulated and ranked anew (0)", flags.search.verify, {0, kMostPlans}),
+                    switch_flag("--pools", "also plan prompts and answers on pools of their own", flags.search.pools)}},
                   flags);
 }
 

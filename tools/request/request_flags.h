@@ -40,6 +40,7 @@ struct StepFlags {
 struct SearchFlags {
   std::string objective;
   std::optional<std::int64_t> top, verify;
+  bool pools = false;
 };
 
 struct GivenFlag {

@@ -1,0 +1,132 @@
+// Plans with prompts and answers on pools of their own: what a pair is, what it needs, and that a simulation agrees.
+#include "planner/disaggregation/pools.h"
+
+#include <algorithm>
+
+#include "planner/cache_transfer.h"
+#include "planner/disaggregation/pool_side.h"
+#include "planner/simulate.h"
+#include "planner/verify.h"
+#include "tests/base/message_of.h"
+#include "tests/catch.h"
+#include "tests/planner/requests.h"
+
+namespace shardplan {
+namespace {
+
+PlanRequest question(std::int64_t gpus) {
+  PlanRequest request = request_for({.model = "llama-3.1-70b",
+                                     .hardware = "h200-sxm",
+                                     .gpus = gpus,
+                                     .isl = 3000,
+                                     .osl = 300,
+                                     .tpot_ms = 20,
+                                     .ttft_ms = 800});
+  request.top = 5;
+  return request;
+}
+
+TEST_CASE("A pair of pools serves one rate within the targets and the budget") {
+  const PlanRequest request = question(16);
+  const PoolsResult result = search_pools(request);
+  REQUIRE(!result.plans.empty());
+  CHECK(result.refused.empty());
+  for (const PoolsPlan& plan : result.plans) {
+    INFO(short_text(plan.prefill.plan.config) << " + " << short_text(plan.decode.plan.config));
+    CHECK(plan.gpus() <= 16);
+    CHECK(plan.prefill.plan.ledger.fits);
+    CHECK(plan.decode.plan.ledger.fits);
+    CHECK(plan.serving.ttft <= *request.targets.ttft);
+    CHECK(plan.serving.tpot <= *request.targets.tpot);
+    for (const PoolShare* share : {&plan.prefill, &plan.decode}) {
+      CHECK(share->busy_ratio <= 1);
+      CHECK(share->plan.serving.requests_per_second == Approx(plan.serving.requests_per_second).epsilon(0.01));
+      CHECK(share->busy_ratio * share->most_requests_per_second == Approx(plan.serving.requests_per_second));
+    }
+    // TTFT is the prefill pool's; the cache and the way into the decode pool are spread over the tokens that follow.
+    CHECK(plan.serving.ttft == plan.prefill.plan.serving.ttft);
+    const ServingEstimate& d = plan.decode.plan.serving;
+    CHECK(plan.serving.tpot.value() ==
+          Approx((d.tpot + (plan.transfer + d.ttft_queue + d.ttft_prefill) / 299.0).value()));
+    CHECK(plan.serving.concurrency == Approx(plan.serving.requests_per_second * plan.serving.e2e.value()));
+  }
+  for (std::size_t i = 1; i < result.plans.size(); ++i)
+    CHECK(result.plans[i].score <= result.plans[i - 1].score * 1.00001);
+}
+
+TEST_CASE("The cache of a prompt takes its bytes over the slower end's links") {
+  // 80 layers, 8 KV heads of 128, K and V in bf16: 327,680 B a token.
+  const PoolsResult result = search_pools(question(16));
+  REQUIRE(!result.plans.empty());
+  const PoolsPlan& plan = result.plans.front();
+  CHECK(plan.transfer_bytes >= 3000 * 327'680.0 * (1 - 1e-9));
+  const TransferSettings link = cache_transfer(question(16), {plan.prefill.plan.config, plan.prefill.plan.ledger},
+                                               {plan.decode.plan.config, plan.decode.plan.ledger});
+  CHECK(plan.transfer.value() ==
+        Approx(link.start_up.value() + plan.transfer_bytes / std::min(link.sender, link.receiver).value()));
+}
+
+TEST_CASE("More GPUs serve no less, and a rate takes the fewest that reach it") {
+  double before = 0;
+  for (const std::int64_t gpus : {4, 8, 16, 24}) {
+    const PoolsResult result = search_pools(question(gpus));
+    const double rate = result.plans.empty() ? 0 : result.plans.front().serving.requests_per_second;
+    CHECK(rate >= before * 0.999);
+    before = rate;
+  }
+  PlanRequest request = question(24);
+  request.objective = Objective::kGpus;
+  request.workload.requests_per_second = before / 4;
+  const PoolsResult few = search_pools(request);
+  REQUIRE(!few.plans.empty());
+  CHECK(few.plans.front().gpus() < 24);
+  CHECK(few.plans.front().serving.requests_per_second >= before / 4 * 0.998);
+}
+
+TEST_CASE("A concurrency is what pools hold at once") {
+  PlanRequest request = question(8);
+  request.workload.concurrency = 12;
+  const PoolsResult result = search_pools(request);
+  REQUIRE(!result.plans.empty());
+  CHECK(result.plans.front().serving.concurrency == Approx(12).epsilon(0.02));
+}
+
+TEST_CASE("Where a pool can do nothing the reason is told") {
+  PlanRequest request = question(8);
+  request.targets.ttft = Seconds(1e-3);
+  CHECK_THAT(search_pools(request).refused, contains_text("within the TTFT target"));
+  request = question(8);
+  request.targets.tpot = Seconds(1e-3);
+  CHECK_THAT(search_pools(request).refused, contains_text("within the TPOT target"));
+  request = question(1);
+  CHECK(!search_pools(request).refused.empty());
+  request = question(8);
+  request.fixed_names = {"replicas"};
+  CHECK_THAT(message_of([&] { (void)search_pools(request); }), contains_text("--replicas"));
+}
+
+TEST_CASE("Requests of one output token are prompts alone") {
+  // At the largest load an instance computes one set after the other: no faster than its steps allow, and as simulated.
+  PlanRequest request = request_for(
+      {.model = "llama-3.1-70b", .hardware = "h200-sxm", .gpus = 4, .isl = 3000, .osl = 1, .concurrency = 32});
+  const Plan plan = estimate_config(request, degrees(4), {}).plan;
+  CHECK(plan.serving.requests_per_second * plan.serving.prefill_extra.value() <= 1 + 1e-9);
+  CHECK(plan.serving.concurrency ==
+        Approx(plan.serving.requests_per_second * (plan.serving.ttft - plan.serving.ttft_host).value()).epsilon(0.01));
+  const SimulationResult r = simulate_config(request, degrees(4), {.requests = 400}, {});
+  CHECK(plan.serving.requests_per_second == Approx(r.output_tokens_per_second).epsilon(0.05));
+  CHECK(plan.serving.ttft.value() == Approx(r.ttft.p50.value()).epsilon(0.1));
+}
+
+TEST_CASE("A simulation of the best pair reaches what was promised") {
+  const PlanRequest request = question(16);
+  std::vector<PoolsPlan> plans = search_pools(request).plans;
+  REQUIRE(!plans.empty());
+  verify_pools(request, 1, plans);
+  REQUIRE(plans.front().simulated);
+  CHECK(plans.front().simulated->tpot.value() == Approx(plans.front().serving.tpot.value()).epsilon(0.15));
+  CHECK(plans.front().simulated->rejected == 0);
+}
+
+}  // namespace
+}  // namespace shardplan
