@@ -50,7 +50,7 @@ Tried try_all(const char* engine, const char* model, const char* hardware, std::
   return tried;
 }
 
-TEST_CASE("Every legal configuration is exported, accepted by the checker, and read back as it was") {
+TEST_CASE("Every legal configuration is exported, accepted by the checker, and read back as it was", "[slow]") {
   for (const char* engine : {"vllm", "sglang", "trtllm", "rtp-llm"}) {
     INFO(engine);
     const Tried moe = try_all(engine, "qwen3-235b-a22b", "h200-sxm", 16);
