@@ -62,9 +62,7 @@ std::vector<FitInput> context_inputs(const MeasuredTable& table, const HardwareP
     const double flops = 4 * dim * shape.batch * shape.heads * shape.pairs;
     if (flops > kOverPeak * samples->device.flops_per_us * cell.microseconds) { ++input.dropped["faster than the peak"]; continue; }
     samples->shapes.push_back(shape);
-    input.microseconds.push_back(cell.microseconds);
-    input.shape.push_back(hash_of({shape.heads, shape.kv_heads}));
-    input.regime.push_back(shape.batch * shape.tokens);
+    add_sample(input, table, cell, hash_of({shape.heads, shape.kv_heads}), shape.batch * shape.tokens);
   }
   std::vector<FitInput> out;
   for (auto& [key, entry] : by_key) {
@@ -96,9 +94,7 @@ std::vector<FitInput> decode_inputs(const MeasuredTable& table, const HardwarePr
     const double bytes = shape.batch * positions * shape.kv_heads * shape.position_bytes;
     if (bytes > kCold && bytes > kOverBandwidth * samples->device.bytes_per_us * cell.microseconds) { ++input.dropped["over the memory bandwidth"]; continue; }
     samples->shapes.push_back(shape);
-    input.microseconds.push_back(cell.microseconds);
-    input.shape.push_back(hash_of({shape.heads, shape.kv_heads}));
-    input.regime.push_back(shape.batch * shape.positions);
+    add_sample(input, table, cell, hash_of({shape.heads, shape.kv_heads}), shape.batch * shape.positions);
   }
   std::vector<FitInput> out;
   const auto& specs = form_parameters(KernelForm::kDecodeAttention);
@@ -169,9 +165,7 @@ std::vector<FitInput> mla_inputs(const MeasuredTable& table, const HardwareProfi
       (*decodes)[fp8].device = device;
       (*decodes)[fp8].shapes.push_back(shape);
     }
-    input.microseconds.push_back(cell.microseconds);
-    input.shape.push_back(hash_of({heads, batch}));
-    input.regime.push_back(batch * cell.swept);
+    add_sample(input, table, cell, hash_of({heads, batch}), batch * cell.swept);
   }
   std::vector<FitInput> out;
   for (auto& [fp8, input] : by_type) {

@@ -96,9 +96,7 @@ std::vector<FitInput> collective_inputs(const MeasuredTable& table, const Hardwa
     const GroupLinks& links = links_of(*samples, ranks);
     if (bytes / cell.microseconds * 1e6 > 2 * links.intra_bandwidth.value()) { ++input.dropped["over the links' bandwidth"]; continue; }
     samples->all.push_back({bytes, ranks});
-    input.microseconds.push_back(cell.microseconds);
-    input.shape.push_back(hash_of({bytes, static_cast<double>(ranks)}));
-    input.regime.push_back(bytes);
+    add_sample(input, table, cell, hash_of({bytes, static_cast<double>(ranks)}), bytes);
   }
   std::vector<FitInput> out;
   for (auto& [name, entry] : by_kind) {

@@ -123,10 +123,8 @@ std::vector<FitInput> experts_inputs(const MeasuredTable& table, const HardwareP
     const double flops = 2 * shape.rows * shape.matrices * shape.hidden * shape.width;
     if (flops > kOverPeak * samples->device.flops_per_us * cell.microseconds) { ++input.dropped["faster than the peak"]; continue; }
     samples->shapes.push_back(shape);
-    input.microseconds.push_back(cell.microseconds);
-    input.shape.push_back(hash_of({shape.hidden, shape.width, shape.per_token, shape.experts, static_cast<double>(series.ranks), shape.matrices}));
+    add_sample(input, table, cell, hash_of({shape.hidden, shape.width, shape.per_token, shape.experts, static_cast<double>(series.ranks), shape.matrices}), shape.tokens);
     input.series.push_back(static_cast<std::uint64_t>(cell.row));
-    input.regime.push_back(shape.tokens);
   }
   std::vector<FitInput> out;
   for (auto& [format, entry] : by_format) {

@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::size_t kLeast = 20;   // samples
 
-std::vector<FitInput> inputs_of(const MeasuredTable& table, const HardwareProfile& hardware) {
+}  // namespace
+
+std::vector<FitInput> table_inputs(const MeasuredTable& table, const HardwareProfile& hardware) {
   if (table.family == "gemm") return gemm_inputs(table, hardware);
   if (table.family == "attention") return attention_inputs(table, hardware);
   if (table.family == "mla") return mla_inputs(table, hardware);
@@ -19,13 +21,11 @@ std::vector<FitInput> inputs_of(const MeasuredTable& table, const HardwareProfil
   return {};
 }
 
-}  // namespace
-
 TableFits fit_tables(const std::vector<MeasuredTable>& tables, const HardwareProfile& hardware) {
   TableFits out;
   std::set<std::string> taken;
   for (const MeasuredTable& table : tables) {
-    for (FitInput& input : inputs_of(table, hardware)) {
+    for (FitInput& input : table_inputs(table, hardware)) {
       if (input.microseconds.size() < kLeast) {
         FitOutcome refused{.key = input.key, .collectives = {}, .model = {}, .dropped = input.dropped};
         refused.model.fit.on = input.on;

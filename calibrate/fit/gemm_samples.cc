@@ -102,9 +102,7 @@ std::vector<FitInput> gemm_inputs(const MeasuredTable& table, const HardwareProf
     const double bytes = shape.n * shape.k * shape.weight_bytes;
     if (bytes > kCold && bytes > kOverBandwidth * samples->device.bytes_per_us * cell.microseconds) { ++input.dropped["over the memory bandwidth"]; continue; }
     samples->shapes.push_back(shape);
-    input.microseconds.push_back(cell.microseconds);
-    input.shape.push_back(hash_of({shape.n, shape.k}));
-    input.regime.push_back(shape.m);
+    add_sample(input, table, cell, hash_of({shape.n, shape.k}), shape.m);
   }
   std::vector<FitInput> out;
   for (auto& [format, entry] : by_format) {

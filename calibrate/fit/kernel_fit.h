@@ -22,6 +22,7 @@ struct FitInput {
   std::vector<double> start;                 // empty: the form's own
   std::vector<bool> held;                    // parameters that do not apply
   std::vector<double> microseconds;
+  std::vector<std::size_t> cell;             // of the table that the sample comes from
   std::vector<std::uint64_t> shape;          // hash of the whole shape, for the held-out split
   std::vector<std::uint64_t> series;         // of one run over a swept variable; empty: slow series are not looked for
   std::vector<double> regime;                // x of RegimeSpread

@@ -9,6 +9,14 @@
 
 namespace shardplan {
 
+// What every sample of an input has. `regime` is x of RegimeSpread.
+inline void add_sample(FitInput& input, const MeasuredTable& table, const Measurement& cell, std::uint64_t shape, double regime) {
+  input.microseconds.push_back(cell.microseconds);
+  input.cell.push_back(static_cast<std::size_t>(&cell - table.cells.data()));
+  input.shape.push_back(shape);
+  input.regime.push_back(regime);
+}
+
 // One FitInput per (family, format, head size, ...) that the table holds; none for tables of other kinds.
 [[nodiscard]] std::vector<FitInput> gemm_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
 [[nodiscard]] std::vector<FitInput> attention_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
@@ -18,6 +26,9 @@ namespace shardplan {
 // NCCL by kind, and the engines' own all-reduces inside a domain ("graph_all_reduce"); their rows are priced together, as the
 // library chooses between them.
 [[nodiscard]] std::vector<FitInput> collective_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
+
+// All of the above, by the table's family.
+[[nodiscard]] std::vector<FitInput> table_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
 
 // How a number format of the tables is called here and what it moves and computes in.
 struct TableFormat {

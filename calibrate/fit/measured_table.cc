@@ -83,6 +83,7 @@ void read_cells(MeasuredTable& table, std::vector<std::string>& cells, const std
 void add_long_cells(MeasuredTable& table) {
   const auto has = [&](const char* name) { return std::find(table.columns.begin(), table.columns.end(), name) != table.columns.end(); };
   if (!table.cells.empty() || !has("latency_us")) return;
+  table.swept = "message_size";
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     table.cells.push_back({row, has("message_size") ? table.number(row, "message_size") : 0, table.number(row, "latency_us"), table.lines[row]});
   }
@@ -135,6 +136,7 @@ MeasuredTable read_measured_table(const std::string& path) {
       table.columns = cells;
       for (const std::string& column : cells) swept.push_back(swept_value(column));
       while (fixed < cells.size() && swept[fixed] < 0) ++fixed;
+      if (fixed < cells.size()) table.swept = cells[fixed].substr(0, cells[fixed].find('='));
       for (std::size_t c = fixed; c < cells.size(); ++c) {
         if (swept[c] < 0) throw InputError(place(path, line, cells[c]), "stands among the swept columns", "columns such as m=64 last");
       }

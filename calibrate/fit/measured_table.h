@@ -29,7 +29,8 @@ struct MeasuredTable {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;
   std::vector<int> lines;                  // of each row, in the file
-  std::vector<Measurement> cells;          // of wide tables
+  std::vector<Measurement> cells;
+  std::string swept;                       // name of the swept variable: "m", "message_size"
 
   // The cell under `column`, decoded; a constant column's value; InputError naming file and line when there is none.
   [[nodiscard]] std::string text(std::size_t row, const std::string& column) const;

@@ -73,6 +73,7 @@ MeasuredTable empty_table(const std::string& path, const RecordKind& kind) {
   for (const auto& [field, column] : kind.columns) table.columns.emplace_back(column);
   table.columns.emplace_back(kind.format_column);
   table.columns.emplace_back("op_name");
+  table.swept = kind.swept;
   table.constants["distribution"] = "balanced";
   return table;
 }
@@ -107,6 +108,7 @@ MeasuredTable read_nccl_tests(const std::string& path) {
   table.table = "nccl_perf";
   table.origin = "measured here";
   table.columns = {"op_name", "nccl_dtype", "num_gpus"};
+  table.swept = "message_size";
   std::string name = collective_in(std::filesystem::path(path).filename().string());
   int ranks = 0;
   int gpus = 0;

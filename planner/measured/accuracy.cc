@@ -9,41 +9,10 @@
 namespace shardplan {
 namespace {
 
-// One prediction of one quantity.
-struct Pair {
-  double predicted = 0, measured = 0, spread = 0;
-};
-
-double at_share(std::vector<double>& values, double share) {
-  if (values.empty()) return 0;
-  const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), values.begin() + at, values.end());
-  return values[static_cast<std::size_t>(at)];
-}
-
-ErrorStats stats_of(const std::vector<Pair>& pairs) {
-  ErrorStats out;
-  std::vector<double> ape, bias;
-  double within = 0;
-  for (const Pair& p : pairs) {
-    bias.push_back(p.predicted / p.measured - 1);
-    ape.push_back(std::abs(bias.back()));
-    out.mean_ape += ape.back();
-    if (std::abs(std::log(p.measured / p.predicted)) <= kP90 * p.spread) ++within;
-  }
-  out.count = static_cast<std::int64_t>(pairs.size());
-  if (pairs.empty()) return out;
-  const auto n = static_cast<double>(pairs.size());
-  out.mean_ape /= n;
-  out.interval_coverage = within / n;
-  out.median_ape = at_share(ape, 0.5);
-  out.p90_ape = at_share(ape, 0.9);
-  out.bias_median = at_share(bias, 0.5);
-  return out;
-}
-
-void add(std::vector<Pair>& to, double predicted, const std::optional<double>& measured, double spread) {
-  if (measured && predicted > 0) to.push_back({predicted, *measured, spread});
+void add(std::vector<ErrorPair>& to, double predicted, const std::optional<double>& measured, double spread) {
+  if (!measured || predicted <= 0) return;
+  const double wide = std::exp(kP90 * spread);
+  to.push_back({predicted, *measured, 1 / wide, wide});
 }
 
 std::string base_name(const std::string& model) { return model.substr(model.find_last_of('/') + 1); }
@@ -52,7 +21,7 @@ std::string base_name(const std::string& model) { return model.substr(model.find
 
 QuantityErrors errors_of(const std::vector<ServingRow>& rows, const std::vector<Judged>& judged,
                          const RowFilter& counts) {
-  std::vector<Pair> ttft, tpot, throughput;
+  std::vector<ErrorPair> ttft, tpot, throughput;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!counts(i)) continue;
     add(ttft, judged[i].predicted.ttft, rows[i].measured.ttft, judged[i].spread.ttft);

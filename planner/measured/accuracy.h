@@ -1,21 +1,14 @@
 // How far predictions are from measurements: over all rows, by group, and what the interval promises.
-//
-//   APE = |predicted/measured - 1|, bias = predicted/measured - 1 (its median), coverage = share within p10..p90
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "planner/measured/error_stats.h"
 #include "planner/measured/prediction.h"
 
 namespace shardplan {
-
-struct ErrorStats {
-  std::int64_t count = 0;
-  double mean_ape = 0, median_ape = 0, p90_ape = 0, bias_median = 0;
-  double interval_coverage = 0;  // 0 where no interval is given
-};
 
 struct QuantityErrors {
   ErrorStats ttft, tpot, throughput;

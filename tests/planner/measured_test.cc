@@ -4,9 +4,11 @@
 #include <functional>
 
 #include "base/errors.h"
+#include "costmodel/kernels/kernel_forms.h"
 #include "planner/cluster.h"
 #include "planner/deployment.h"
 #include "planner/measured/fit.h"
+#include "planner/measured/kernel_points.h"
 #include "planner/measured/report.h"
 #include "tests/catch.h"
 
@@ -199,6 +201,44 @@ TEST_CASE("Statistics of known errors") {
   CHECK(e.mean_ape == Approx((0.1 + 0 + 0.2 + 1) / 4));
   CHECK(e.p90_ape == Approx(1));
   CHECK(e.interval_coverage == Approx(0.75));
+}
+
+// A kernel table that the profile's own row made has no error, and one that is made twice as slow has its bias.
+TEST_CASE("Kernel tables are predicted by the rows of the machine's profile") {
+  const HardwareProfile hardware = load_hardware("h200-sxm");
+  const KernelModel& row = hardware.kernel_models.at("gemm.bf16");
+  const KernelDevice device{static_cast<double>(hardware.device.sm_count), hardware.device.peak[0].value() * 1e-6,
+                            hardware.device.memory_bandwidth.value() * 1e-6};
+  MeasuredTable table;
+  table.path = "gemm.csv";
+  table.system = "h200-sxm";
+  table.family = "gemm";
+  table.backend = "vllm";
+  table.table = "gemm_perf";
+  table.swept = "m";
+  table.columns = {"n", "k"};
+  table.constants["gemm_dtype"] = "bfloat16";
+  for (const double slower : {1.0, 2.0}) {
+    for (const double m : {1.0, 64.0, 4096.0}) {
+      table.cells.push_back({table.rows.size(), m, slower * tile_gemm_us({m, 4096, 4096}, device, row.parameters.data(), row.tiles), 2 + static_cast<int>(table.rows.size())});
+    }
+    table.rows.push_back({"4096", "4096"});
+    table.lines.push_back(static_cast<int>(table.rows.size()) + 1);
+  }
+  const PointReport report = validate_kernels({table}, "", 2);
+  REQUIRE(report.points.size() == 6);
+  CHECK(report.overall.count == 6);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(report.points[i].predicted == Approx(report.points[i].measured));
+  for (std::size_t i = 3; i < 6; ++i) CHECK(report.points[i].predicted == Approx(report.points[i].measured / 2));
+  CHECK(report.overall.mean_ape == Approx(0.25));
+  CHECK(report.overall.interval_coverage == Approx(0.5));
+  REQUIRE(report.worst.size() == 2);
+  CHECK(report.points[report.worst.front().point].line == 3);
+  CHECK(report.worst.front().what.find("n=4096, k=4096, m=") != std::string::npos);
+  CHECK_FALSE(report.worst.front().breakdown.empty());
+  bool has_row_group = false;
+  for (const PointGroup& g : report.groups) has_row_group = has_row_group || (g.by == "row" && g.name == "h200-sxm gemm.bf16" && g.errors.count == 6);
+  CHECK(has_row_group);
 }
 
 }  // namespace

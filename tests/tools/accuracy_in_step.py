@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/accuracy.md is what the program writes of the shared table of measured serving points.
+"""docs/accuracy.md is what the program writes of the shared tables of measurements.
 
     accuracy_in_step.py PROGRAM [--accept]
 
@@ -10,19 +10,21 @@ import subprocess
 import sys
 import tempfile
 
+# Serving points, then kernels and collectives by machine.
+TABLES = ["serving.csv", "kernels/a100_sxm", "kernels/h100_sxm", "kernels/h200_sxm", "kernels/b200_sxm"]
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 PAGE = os.path.join(ROOT, "docs", "accuracy.md")
 
 
 def main():
     shared = os.environ.get("SHARDPLAN_SHARED", os.path.join(ROOT, "..", "shared"))
-    table = os.path.join(shared, "measured", "serving.csv")
-    if not os.path.exists(table):
-        print("skipped: no table of measured serving points")
+    tables = [os.path.join(shared, "measured", table) for table in TABLES]
+    if not all(os.path.exists(table) for table in tables):
+        print("skipped: no tables of measurements")
         return 4
     with tempfile.TemporaryDirectory() as folder:
         written = PAGE if "--accept" in sys.argv else os.path.join(folder, "accuracy.md")
-        command = [sys.argv[1], "validate", "--measured", table, "--quality", "A", "--folds", "--output", written]
+        command = [sys.argv[1], "validate", "--measured", ",".join(tables), "--quality", "A", "--folds", "--output", written]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             print(done.stderr)

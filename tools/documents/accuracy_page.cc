@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <filesystem>
 
 namespace shardplan {
@@ -25,13 +26,8 @@ std::string rank(const char* who, const RankQuality& r) {
   return fmt::format("| {} | {} of {} | {:.2f} |\n", who, r.held, r.groups, r.throughput_ratio);
 }
 
-}  // namespace
-
-std::string accuracy_page(const ValidateReport& r) {
-  std::string out =
-      "# Accuracy\n\nWritten by `shardplan validate --measured serving.csv --quality A --folds --output "
-      "docs/accuracy.md`; not edited by hand.\n\n";
-  out += fmt::format(
+std::string serving_part(const ValidateReport& r) {
+  std::string out = fmt::format(
       "Table `{}`: {} rows, {} legal, {} predicted. Errors are |predicted/measured - 1| in %, mean / median; bias is "
       "the median of\n"
       "predicted/measured - 1; the last column is the share of measurements between p10 and p90.\n\n",
@@ -63,6 +59,60 @@ std::string accuracy_page(const ValidateReport& r) {
     by = g.by;
     out += line(g.name.empty() ? "-" : g.name, g.errors);
   }
+  return out;
+}
+
+std::string point_line(const std::string& name, const ErrorStats& e, const std::string& more = "") {
+  return fmt::format("| {} | {} | {} | {:.1f} | {:+.1f} | {:.0f} |{}\n", name, e.count, both(e), e.p90_ape * 100,
+                     e.bias_median * 100, e.interval_coverage * 100, more);
+}
+
+std::string point_head(const std::string& first, const char* more = "") {
+  std::string rule = "|---|---|---|---|---|---|";
+  if (*more != 0) rule += "---|";
+  return fmt::format("| {} | points | error | p90 | bias | in interval |{}\n{}\n", first, more, rule);
+}
+
+// What a fit said of shapes that it did not see, beside what its row says of all.
+std::string held_out_of(const PointReport& r, const std::string& row) {
+  for (const HeldOutRow& h : r.held_out) {
+    if (h.name == row && h.median > 0) return fmt::format(" {:.1f} / {:.1f} |", h.mean * 100, h.median * 100);
+  }
+  return " - |";
+}
+
+std::string points_part(const PointReport& r) {
+  std::string title = r.kind;
+  title.front() = static_cast<char>(std::toupper(title.front()));
+  std::string out = fmt::format("\n# {}\n\n{} files, {} points, {} predicted.\n\n", title, r.files.size(),
+                                r.points.size(), r.overall.count + r.apart.count);
+  for (const std::string& note : r.notes) out += note + "\n\n";
+  out += point_head("points") + point_line("all", r.overall);
+  if (r.apart.count > 0) out += point_line(r.apart_name, r.apart);
+  std::string by;
+  for (const PointGroup& g : r.groups) {
+    const bool rows = g.by == "row";
+    if (by != g.by) out += fmt::format("\n## {}: by {}\n\n", title, g.by) + point_head(g.by, rows ? " held out |" : "");
+    by = g.by;
+    out += point_line(g.name, g.errors, rows ? held_out_of(r, g.name) : "");
+  }
+  const auto counts = [&](const char* heading, const std::map<std::string, std::int64_t>& of) {
+    if (!of.empty()) out += fmt::format("\n## {}: {}\n\n| points | why |\n|---|---|\n", title, heading);
+    for (const auto& [why, count] : of) out += fmt::format("| {} | {} |\n", count, why);
+  };
+  counts("left out", r.left_out);
+  counts("not predicted", r.not_predicted);
+  return out;
+}
+
+}  // namespace
+
+std::string accuracy_page(const std::vector<ValidateReport>& serving, const std::vector<PointReport>& points) {
+  std::string out =
+      "# Accuracy\n\nWritten by `shardplan validate --measured LIST --quality A --folds --output docs/accuracy.md`; "
+      "not edited by hand.\n\n";
+  for (const ValidateReport& r : serving) out += serving_part(r);
+  for (const PointReport& r : points) out += points_part(r);
   return out;
 }
 

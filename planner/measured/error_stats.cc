@@ -1,0 +1,37 @@
+#include "planner/measured/error_stats.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shardplan {
+
+double at_share(std::vector<double>& values, double share) {
+  if (values.empty()) return 0;
+  const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+  std::nth_element(values.begin(), values.begin() + at, values.end());
+  return values[static_cast<std::size_t>(at)];
+}
+
+ErrorStats stats_of(const std::vector<ErrorPair>& pairs) {
+  ErrorStats out;
+  std::vector<double> ape, bias;
+  double within = 0;
+  for (const ErrorPair& p : pairs) {
+    bias.push_back(p.predicted / p.measured - 1);
+    ape.push_back(std::abs(bias.back()));
+    out.mean_ape += ape.back();
+    const double ratio = p.measured / p.predicted;
+    if (ratio >= p.p10 && ratio <= p.p90) ++within;
+  }
+  out.count = static_cast<std::int64_t>(pairs.size());
+  if (pairs.empty()) return out;
+  const auto n = static_cast<double>(pairs.size());
+  out.mean_ape /= n;
+  out.interval_coverage = within / n;
+  out.median_ape = at_share(ape, 0.5);
+  out.p90_ape = at_share(ape, 0.9);
+  out.bias_median = at_share(bias, 0.5);
+  return out;
+}
+
+}  // namespace shardplan

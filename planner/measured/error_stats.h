@@ -1,0 +1,26 @@
+// Error statistics of predictions: APE = |predicted/measured - 1|, bias = predicted/measured - 1 (its median), coverage
+// = share of measurements within p10..p90.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace shardplan {
+
+struct ErrorStats {
+  std::int64_t count = 0;
+  double mean_ape = 0, median_ape = 0, p90_ape = 0, bias_median = 0;
+  double interval_coverage = 0;  // 0 where no interval is given
+};
+
+// One prediction of one quantity, and the interval of measured/predicted (1, 1: none is given).
+struct ErrorPair {
+  double predicted = 0, measured = 0;
+  double p10 = 1, p90 = 1;
+};
+
+[[nodiscard]] ErrorStats stats_of(const std::vector<ErrorPair>& pairs);
+// The value at a share of the sorted ones, which are reordered; 0 of none.
+[[nodiscard]] double at_share(std::vector<double>& values, double share);
+
+}  // namespace shardplan

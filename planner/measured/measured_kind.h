@@ -1,0 +1,13 @@
+// What kind of measurements a file holds, told from its first lines.
+#pragma once
+
+#include <string>
+
+namespace shardplan {
+
+enum class MeasuredKind { kServing, kKernels };
+
+// A folder holds kernel tables. InputError naming the kinds that are known for anything else.
+[[nodiscard]] MeasuredKind measured_kind(const std::string& path);
+
+}  // namespace shardplan

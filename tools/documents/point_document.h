@@ -1,0 +1,14 @@
+// shardplan.validate_points/1: a report of measured points.
+#pragma once
+
+#include <string>
+
+#include "planner/measured/point_report.h"
+
+namespace shardplan {
+
+[[nodiscard]] std::string point_document(const PointReport& report);
+// A page with scatter plots, self-contained.
+[[nodiscard]] std::string point_page(const PointReport& report);
+
+}  // namespace shardplan
