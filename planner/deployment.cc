@@ -99,7 +99,7 @@ std::vector<Violation> violations_of(const PlanRequest& request, const ParallelC
   std::vector<Violation> out = check_config(request.model, config);
   // Engine rules read sizes that neutral legality guarantees.
   if (!out.empty() && (out.front().rule == "degree_range" || request.model.kinds.empty())) return out;
-  const auto more = engine_of(request).check(request.model, config, request.hardware, version_of(request));
+  const auto more = engine_of(request).check(request.model, config, request.hardware, version_of(request), request.role);
   out.insert(out.end(), more.begin(), more.end());
   return out;
 }

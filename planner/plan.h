@@ -13,6 +13,7 @@
 #include "planner/engine.h"
 #include "planner/serving.h"
 #include "planner/workload.h"
+#include "sim/pool_role.h"
 
 namespace shardplan {
 
@@ -28,6 +29,7 @@ struct PlanRequest {
   Workload workload;
   Targets targets;
   Objective objective = Objective::kThroughput;
+  PoolRole role = PoolRole::kServe;
   const Engine* engine = nullptr;  // nullptr: neutral
   std::string engine_version;
   std::shared_ptr<const EngineTimesTable> engine_times;  // nullptr: as shipped

@@ -16,6 +16,7 @@
 #include "costmodel/parallel_config.h"
 #include "hwprofiles/profile.h"
 #include "models/model_spec.h"
+#include "sim/pool_role.h"
 
 namespace shardplan {
 
@@ -34,14 +35,11 @@ struct VersionRange {
 
 enum class Severity : std::uint8_t { kError, kWarning };
 
-// What a pool of servers does: everything, or one half of a disaggregated deployment.
-enum class PoolRole : std::uint8_t { kMixed, kPrefill, kDecode };
-
 struct RuleFacts {
   const ModelSpec& model;
   const ParallelConfig& config;
   const HardwareProfile& hardware;
-  PoolRole role = PoolRole::kMixed;
+  PoolRole role = PoolRole::kServe;
 };
 
 struct EngineRule {

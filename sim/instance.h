@@ -16,12 +16,11 @@
 #include "sim/cache_tier.h"
 #include "sim/event_queue.h"
 #include "sim/group.h"
+#include "sim/pool_role.h"
 #include "sim/schedulers/scheduler.h"
 #include "sim/step_timer.h"
 
 namespace shardplan {
-
-enum class PoolRole : std::uint8_t { kServe, kPrefill, kDecode };
 
 // Prefix cache below the device's: which tiers an instance looks in, top first.
 struct LowerTiers {

@@ -43,6 +43,7 @@ std::vector<PoolCandidate> instances_of(const PlanRequest& side, std::int64_t gp
 
 PlanRequest prefill_request(const PlanRequest& request) {
   PlanRequest side = side_of(request);
+  side.role = PoolRole::kPrefill;
   side.workload.osl = 1;
   side.targets.ttft = request.targets.ttft;
   return side;
@@ -50,6 +51,7 @@ PlanRequest prefill_request(const PlanRequest& request) {
 
 PlanRequest decode_request(const PlanRequest& request) {
   PlanRequest side = side_of(request);
+  side.role = PoolRole::kDecode;
   side.workload.prefix = request.workload.isl - 1;
   side.targets.tpot = request.targets.tpot;
   return side;

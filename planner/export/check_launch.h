@@ -23,7 +23,7 @@ struct LaunchCheck {
   std::string version;
   const ModelSpec& model;
   const HardwareProfile& hardware;
-  PoolRole role = PoolRole::kMixed;
+  PoolRole role = PoolRole::kServe;
 };
 
 // What is wrong; empty when the engine would take the files. Scripts, manifests and YAML files of one launch are read

@@ -50,6 +50,8 @@ struct Exporter {
   // The configuration that arguments (command, environment and config together) describe; replicas are not in them.
   ParallelConfig (*read)(const Arguments&, const ModelSpec&);
   const std::vector<FlagRow>& (*flags)();
+  // What one side of a pair of pools is told beside; nullptr: no launch files for pools.
+  void (*add_role)(const PlanRequest&, EngineLaunch&);
   // Values that are legal alone and not together, in the engine's words.
   std::vector<std::string> (*conflicts)(const Arguments&);
 };

@@ -60,13 +60,17 @@ Launch export_plan(const PlanRequest& request, const Plan& plan, const std::stri
   asked.engine_version = version;
   Plan runs = plan;
   runs.config = target.settled(request.model, plan.config);
-  const auto violations = target.check(request.model, runs.config, request.hardware, version);
+  const auto violations = target.check(request.model, runs.config, request.hardware, version, request.role);
   if (!violations.empty())
     launch.refused = violations.front().message;
   else if (!plan.ledger.fits)
     launch.refused = plan.ledger.misfit;
+  else if (request.role != PoolRole::kServe && exporter.add_role == nullptr)
+    launch.refused = "launch files for pools of prompts and answers are not written for it";
   if (!launch.refused.empty()) return launch;
-  add_files(asked, runs, exporter.write(asked, runs, version), launch);
+  EngineLaunch engine_launch = exporter.write(asked, runs, version);
+  if (request.role != PoolRole::kServe) exporter.add_role(asked, engine_launch);
+  add_files(asked, runs, engine_launch, launch);
   if (runs.config != plan.config)
     launch.notes.push_back(
         fmt::format("{} decides widths of FFNs or the order of ranks otherwise than this plan: ask with --engine {} "

@@ -120,6 +120,7 @@ Exporter rtp_llm_exporter() {
           write,
           read,
           rtp_llm_flags,
+          nullptr,
           conflicts};
 }
 

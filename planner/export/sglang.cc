@@ -166,6 +166,17 @@ std::vector<std::string> conflicts(const Arguments& a) {
   return out;
 }
 
+void add_role(const PlanRequest& request, EngineLaunch& out) {
+  const bool prompts = request.role == PoolRole::kPrefill;
+  out.command.set("--disaggregation-mode", prompts ? "prefill" : "decode")
+      .set("--disaggregation-transfer-backend", "nixl");
+  if (prompts) out.command.set("--disaggregation-bootstrap-port", 8998);
+  out.notes.emplace_back(
+      "NIXL must be installed; in front: python3 -m sglang_router.launch_router --pd-disaggregation --prefill URL 8998 "
+      "for "
+      "each prefill instance, --decode URL for each decode instance");
+}
+
 }  // namespace
 
 Exporter sglang_exporter() {
@@ -175,6 +186,7 @@ Exporter sglang_exporter() {
           write,
           read,
           sglang_flags,
+          add_role,
           conflicts};
 }
 

@@ -53,6 +53,8 @@ const std::vector<FlagRow>& sglang_flags() {
       {"--node-rank", kCount, "", 0, 4096},
       {"--dist-init-addr", kText},
       {"--disaggregation-mode", kChoice, "null prefill decode"},
+      {"--disaggregation-transfer-backend", kChoice, "mooncake nixl ascend fake"},
+      {"--disaggregation-bootstrap-port", kCount, "", 1, 65535},
       {"--trust-remote-code", kSwitch},
       {"SGLANG_PP_LAYER_PARTITION", kCounts, "", 1, 10'000, {}, FlagPlace::kEnvironment},
   };

@@ -64,7 +64,7 @@ void add_memory(Arguments& out, const PlanRequest& request, const Plan& plan) {
   out.set("kv_cache_config.dtype", cache_dtype(*formats_of(request).kv))
       .set("kv_cache_config.enable_block_reuse", "true");
   out.set("cuda_graph_config.enable_padding", "true").set("cuda_graph_config.max_batch_size", plan.max_num_sequences);
-  out.set("disable_overlap_scheduler", "false")
+  out.set("disable_overlap_scheduler", request.role == PoolRole::kPrefill ? "true" : "false")
       .set("scheduler_config.capacity_scheduler_policy", "GUARANTEED_NO_EVICT");
 }
 
@@ -131,6 +131,14 @@ std::vector<std::string> conflicts(const Arguments& a) {
   return out;
 }
 
+void add_role(const PlanRequest& request, EngineLaunch& out) {
+  out.config.set("cache_transceiver_config.backend", "UCX")
+      .set("cache_transceiver_config.max_tokens_in_buffer", context_of(request));
+  out.notes.emplace_back(
+      fmt::format("trtllm-serve disaggregated -c FILE stands in front; FILE names this instance among its {}",
+                  request.role == PoolRole::kPrefill ? "context_servers" : "generation_servers"));
+}
+
 }  // namespace
 
 Exporter trtllm_exporter() {
@@ -140,6 +148,7 @@ Exporter trtllm_exporter() {
           write,
           read,
           trtllm_flags,
+          add_role,
           conflicts};
 }
 

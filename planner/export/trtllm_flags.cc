@@ -47,6 +47,8 @@ const std::vector<FlagRow>& trtllm_flags() {
       {"kv_cache_config.enable_block_reuse", kChoice, "true false", 0, 0, {}, kYaml},
       {"cuda_graph_config.enable_padding", kChoice, "true false", 0, 0, {}, kYaml},
       {"cuda_graph_config.max_batch_size", kCount, "", 0, 1'000'000, {}, kYaml},
+      {"cache_transceiver_config.backend", kChoice, "DEFAULT UCX NIXL MPI", 0, 0, {}, kYaml},
+      {"cache_transceiver_config.max_tokens_in_buffer", kCount, "", 1, 100'000'000, {}, kYaml},
       {"disable_overlap_scheduler", kChoice, "true false", 0, 0, {}, kYaml},
       {"scheduler_config.capacity_scheduler_policy",
        kChoice,

@@ -90,9 +90,10 @@ void add_nodes(Arguments& out, const PlanRequest& request, const ParallelConfig&
 std::string pinned_pool(const Plan& plan) {
   Bytes least = plan.ledger.stages.front().kv_pool_bytes;
   for (const StageLedger& stage : plan.ledger.stages) least = std::min(least, stage.kv_pool_bytes);
-  return fmt::format("--kv-cache-memory-bytes {} in place of --gpu-memory-utilization pins the planned cache, whatever "
-                     "CUDA graphs are estimated at",
-                     least.value());
+  return fmt::format(
+      "--kv-cache-memory-bytes {} in place of --gpu-memory-utilization pins the planned cache, whatever "
+      "CUDA graphs are estimated at",
+      least.value());
 }
 
 EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::string& version) {
@@ -176,13 +177,23 @@ std::vector<std::string> conflicts(const Arguments& a) {
   return out;
 }
 
+// Either side may hand caches to the other; the router says which does.
+void add_role(const PlanRequest&, EngineLaunch& out) {
+  out.command.set("--kv-transfer-config", R"({"kv_connector": "NixlConnector", "kv_role": "kv_both"})");
+  out.environment.compute("VLLM_NIXL_SIDE_CHANNEL_HOST", "\"$(hostname -i)\"").set("VLLM_NIXL_SIDE_CHANNEL_PORT", 5600);
+  out.notes.emplace_back(
+      "NIXL must be installed, and a router that hands requests over (vLLM's own example, llm-d, Dynamo) sends each "
+      "prompt "
+      "to a prefill instance first");
+}
+
 }  // namespace
 
 Exporter vllm_exporter() {
   return {"vllm",         "a bash script around `vllm serve`, and a manifest for several nodes",
           "vllm serve *", write,
           read,           vllm_flags,
-          conflicts};
+          add_role,       conflicts};
 }
 
 }  // namespace shardplan

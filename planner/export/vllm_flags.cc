@@ -54,6 +54,9 @@ const std::vector<FlagRow>& vllm_flags() {
       {"--enable-chunked-prefill", kSwitch},
       {"--enable-prefix-caching", kSwitch},
       {"--trust-remote-code", kSwitch},
+      {"--kv-transfer-config", kJson},
+      {"VLLM_NIXL_SIDE_CHANNEL_HOST", kText, "", 0, 0, {}, FlagPlace::kEnvironment},
+      {"VLLM_NIXL_SIDE_CHANNEL_PORT", kCount, "", 1, 65535, {}, FlagPlace::kEnvironment},
       {"VLLM_PP_LAYER_PARTITION", kCounts, "", 1, 10'000, {}, FlagPlace::kEnvironment},
   };
   return rows;

@@ -14,7 +14,7 @@ namespace shardplan {
 [[nodiscard]] Plan made_plan(const PlanRequest& request, const ParallelConfig& config);
 // What the checker says of a launch, one line each; empty when accepted.
 [[nodiscard]] std::vector<std::string> faults_of(const PlanRequest& request, const Launch& launch,
-                                                 PoolRole role = PoolRole::kMixed);
+                                                 PoolRole role = PoolRole::kServe);
 [[nodiscard]] const LaunchFile& file_named(const Launch& launch, const std::string& ending);
 // The same files with one text replaced; `from` must be there.
 [[nodiscard]] Launch edited(Launch launch, const std::string& from, const std::string& to);

@@ -9,6 +9,7 @@
 #include "planner/verify.h"
 #include "tests/base/message_of.h"
 #include "tests/catch.h"
+#include "tests/planner/launch_cases.h"
 #include "tests/planner/requests.h"
 
 namespace shardplan {
@@ -116,6 +117,38 @@ TEST_CASE("Requests of one output token are prompts alone") {
   const SimulationResult r = simulate_config(request, degrees(4), {.requests = 400}, {});
   CHECK(plan.serving.requests_per_second == Approx(r.output_tokens_per_second).epsilon(0.05));
   CHECK(plan.serving.ttft.value() == Approx(r.ttft.p50.value()).epsilon(0.1));
+}
+
+TEST_CASE("Both pools' launch files name their side, and the checker of the engine takes them") {
+  struct Sides {
+    const char* engine;
+    const char* prefill;
+    const char* decode;
+  };
+  for (const Sides& sides : {Sides{"vllm", "--kv-transfer-config", "--kv-transfer-config"},
+                             Sides{"sglang", "--disaggregation-mode prefill", "--disaggregation-mode decode"},
+                             Sides{"trtllm", "disable_overlap_scheduler: true", "disable_overlap_scheduler: false"}}) {
+    CAPTURE(sides.engine);
+    PlanRequest request = question(8);
+    request.engine = &require_engine(sides.engine);
+    const PoolsResult result = search_pools(request);
+    REQUIRE(!result.plans.empty());
+    const auto check = [&](const PlanRequest& side, const PoolShare& share, const char* word) {
+      const Launch launch = export_plan(side, share.plan);
+      CHECK(launch.refused.empty());
+      CHECK(faults_of(side, launch, side.role) == std::vector<std::string>{});
+      const auto& files = launch.files;
+      CHECK(std::any_of(files.begin(), files.end(),
+                        [&](const LaunchFile& f) { return f.content.find(word) != std::string::npos; }));
+    };
+    check(prefill_request(request), result.plans.front().prefill, sides.prefill);
+    check(decode_request(request), result.plans.front().decode, sides.decode);
+  }
+  PlanRequest rtp = question(8);
+  rtp.engine = &require_engine("rtp-llm");
+  const PoolsResult result = search_pools(rtp);
+  REQUIRE(!result.plans.empty());
+  CHECK(!export_plan(prefill_request(rtp), result.plans.front().prefill.plan).refused.empty());
 }
 
 TEST_CASE("A simulation of the best pair reaches what was promised") {

@@ -45,8 +45,13 @@ void run_plan(const Words& words) {
   if (flags.search.pools) pools = search_pools(request);
   if (pools) verify_pools(request, static_cast<std::size_t>(flags.search.verify.value_or(0)), pools->plans);
   const auto chosen = choose_launch(request, result);
+  const auto chosen_pools = pools ? choose_pools(request, *pools) : std::nullopt;
   if (!folder.empty() && chosen) write_launch_files(chosen->launch, folder);
-  deliver(output, [&] { return plan_table(request, result) + (pools ? pools_table(*pools, result) : "") + launch_table(chosen, folder); },
+  if (!folder.empty() && chosen_pools && chosen_pools->refused().empty()) {
+    write_launch_files(chosen_pools->prefill, folder + "/prefill");
+    write_launch_files(chosen_pools->decode, folder + "/decode");
+  }
+  deliver(output, [&] { return plan_table(request, result) + (pools ? pools_table(*pools, result) : "") + launch_table(chosen, folder) + pools_launch_table(chosen_pools, folder); },
           [&] { return plan_document(flags, request, result, pools); });
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/errors.h"
 #include "base/file.h"
+#include "planner/disaggregation/pool_side.h"
 
 namespace shardplan {
 
@@ -16,6 +17,17 @@ std::optional<ChosenLaunch> choose_launch(const PlanRequest& request, const Plan
     if (!chosen) chosen = ChosenLaunch{1, std::move(launch), ""};
   }
   return chosen;
+}
+
+std::optional<ChosenPools> choose_pools(const PlanRequest& request, const PoolsResult& result) {
+  std::optional<ChosenPools> first;
+  for (std::size_t i = 0; i < result.plans.size(); ++i) {
+    const PoolsPlan& plan = result.plans[i];
+    ChosenPools chosen{i + 1, export_plan(prefill_request(request), plan.prefill.plan), export_plan(decode_request(request), plan.decode.plan)};
+    if (chosen.refused().empty()) return chosen;
+    if (!first) first = std::move(chosen);
+  }
+  return first;
 }
 
 void write_launch_files(const Launch& launch, const std::string& folder) {

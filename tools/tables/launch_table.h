@@ -11,4 +11,6 @@ namespace shardplan {
 // Empty without plans. `folder`: where the files were written; empty: nowhere.
 [[nodiscard]] std::string launch_table(const std::optional<ChosenLaunch>& chosen, const std::string& folder);
 
+[[nodiscard]] std::string pools_launch_table(const std::optional<ChosenPools>& chosen, const std::string& folder);
+
 }  // namespace shardplan
