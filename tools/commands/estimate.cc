@@ -6,6 +6,7 @@
 #include "tools/documents/estimate_document.h"
 #include "tools/request/ask.h"
 #include "tools/request/make_request.h"
+#include "tools/request/plan_words.h"
 #include "tools/request/request_flags.h"
 #include "tools/tables/estimate_table.h"
 
@@ -36,7 +37,8 @@ void run_estimate(const Words& words) {
                    request_flags(flags), {}};
   line.groups.insert(line.groups.begin() + 2, step_flags(flags));
   line.groups.push_back(output_flags(output));
-  if (!parse_command_line(line, words)) return;
+  line.groups.insert(line.groups.begin(), plan_source_flags());
+  if (!parse_command_line(line, with_plan(words))) return;
   check_output(output);
   const EstimateAnswer answer = answer_of(flags);
   deliver(output, [&] { return estimate_table(answer); }, [&] { return estimate_document(flags, answer); });

@@ -15,6 +15,7 @@
 #include "tools/documents/streamed_file.h"
 #include "tools/request/ask.h"
 #include "tools/request/make_request.h"
+#include "tools/request/plan_words.h"
 #include "tools/request/make_simulation.h"
 #include "tools/request/request_flags.h"
 #include "tools/tables/simulate_table.h"
@@ -129,7 +130,8 @@ void run_simulate(const Words& words) {
   line.groups.insert(line.groups.begin() + 2, own.begin(), own.end());
   line.groups.push_back(output_flags(output));
   add_file_flags(line.groups.back(), files);
-  if (!parse_command_line(line, words)) return;
+  line.groups.insert(line.groups.begin(), plan_source_flags());
+  if (!parse_command_line(line, with_plan(words))) return;
   check_output(output);
   check_output({.file = files.timeline});
   check_output({.file = files.records});
