@@ -21,8 +21,8 @@ Document variant_document(const ParallelConfig& config) {
     variant["pcp_comm"] = name_of(v.pcp_comm);
     variant["pcp_layout"] = name_of(v.pcp_layout);
   }
+  if (config.stage_ranks() > 1) variant["moe_comm"] = name_of(v.moe_comm);
   if (config.ep > 1) {
-    variant["moe_comm"] = name_of(v.moe_comm);
     variant["redundant_experts"] = v.redundant_experts;
     variant["overlap"] = name_of(v.overlap);
     if (v.overlap == Overlap::kChunk) variant["overlap_chunks"] = v.overlap_chunks;
