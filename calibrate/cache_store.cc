@@ -74,6 +74,23 @@ bool CacheStore::has(const CacheName& name, std::int64_t token) const {
   return request != requests->second.end() && position < request->second.stored.size() && request->second.stored[position];
 }
 
+void CacheStore::retain(const CacheName& name, const std::vector<std::int64_t>& of_requests, const std::vector<std::int64_t>& tokens) {
+  const auto requests = rows_.find(name);
+  if (requests == rows_.end()) return;
+  std::unordered_map<std::int64_t, std::vector<bool>> kept;
+  for (const std::int64_t request : of_requests) {
+    const auto rows = requests->second.find(request);
+    if (rows != requests->second.end()) kept[request].resize(rows->second.stored.size(), false);
+  }
+  for (const std::int64_t token : tokens) {
+    const auto positions = kept.find(request_of(token));
+    const auto at = static_cast<std::size_t>(position_of(token));
+    if (positions == kept.end() || at >= positions->second.size()) continue;
+    positions->second[at] = requests->second[request_of(token)].stored[at];
+  }
+  for (auto& [request, positions] : kept) requests->second[request].stored = std::move(positions);
+}
+
 std::map<CacheName, std::int64_t> CacheStore::elements() const {
   std::map<CacheName, std::int64_t> result;
   for (const auto& [name, requests] : rows_) {

@@ -29,6 +29,8 @@ class CacheStore {
   // was stored with other heads.
   void get(const CacheName& name, LocalArray& out) const;
   [[nodiscard]] bool has(const CacheName& name, std::int64_t token) const;
+  // Drops the rows of the requests that are not among the tokens: a window has moved on.
+  void retain(const CacheName& name, const std::vector<std::int64_t>& of_requests, const std::vector<std::int64_t>& tokens);
   // Rows stored of every cache, elements each: what the ledger calls cache.
   [[nodiscard]] std::map<CacheName, std::int64_t> elements() const;
 

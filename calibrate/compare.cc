@@ -39,7 +39,9 @@ class Comparer {
     for (std::size_t v = 0; v < sharded_.graph->values.size(); ++v) {
       const Value& value = sharded_.graph->values[v];
       const bool computed = !array(v, 0).dims.empty();
-      if (!computed || sharded_.graph->logical.tensor(value.tensor).lifetime == Lifetime::kWeight) continue;
+      const Tensor& tensor = sharded_.graph->logical.tensor(value.tensor);
+      const bool named = tensor.format == &candidate_format();   // what is chosen among them has a reference
+      if (!computed || named || tensor.lifetime == Lifetime::kWeight) continue;
       if (value.placement.sum.empty() && value.placement.lse.empty()) compare_direct(v);
       else compare_partial(v);
     }

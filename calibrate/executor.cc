@@ -47,7 +47,7 @@ HeldBytes stored_bytes(const std::vector<const GraphPlan*>& plans, int rank, con
       const Tensor& tensor = plan->graph.tensor_of(id);
       const double elements = static_cast<double>(element_count(plan->layouts.at(id, rank)));
       if (tensor.lifetime == Lifetime::kWeight) held.weights += elements * tensor.format->bytes_per_element();
-      if (tensor.lifetime == Lifetime::kCache) cache_bytes[tensor.name] = element_bytes(tensor);
+      if (tensor.lifetime == Lifetime::kCache) cache_bytes[tensor.name] = tensor.format->bytes_per_element();
     }
   }
   for (const auto& [name, elements] : cache.elements()) held.cache += static_cast<double>(elements) * cache_bytes[name.tensor];

@@ -20,13 +20,14 @@ std::vector<TokenIndex> requests_of(const RaggedBatch& batch) {
 std::vector<TokenIndex> all_of(const RaggedBatch& batch, const Tensor& tensor, Dim dim) {
   if (dim == Dim::kTokens) return batch_tokens(batch, tensor.phase);
   if (dim == Dim::kRequests) return requests_of(batch);
-  return batch_positions(batch, tensor.phase, tensor.lifetime == Lifetime::kCache);
+  return batch_positions(batch, tensor.phase, tensor.lifetime == Lifetime::kCache, {tensor.every, tensor.window});
 }
 
 std::vector<std::int64_t> ragged_ids(const StepGraph& graph, const RaggedBatch& batch, const Value& value, Dim dim, int rank) {
   if (!value.placement.routed.empty()) return {};
-  const std::vector<TokenIndex> all = all_of(batch, graph.logical.tensor(value.tensor), dim);
-  std::vector<std::int64_t> ids = held_tokens(graph.mesh, value.placement.of(dim), batch, all, graph.cp_interleave, rank);
+  const Tensor& tensor = graph.logical.tensor(value.tensor);
+  const std::vector<TokenIndex> all = all_of(batch, tensor, dim);
+  std::vector<std::int64_t> ids = held_tokens(graph.mesh, value.placement.of(dim), batch, all, graph.interleave_of(tensor), rank);
   for (std::int64_t& id : ids) id = token_id(all[static_cast<std::size_t>(id)]);
   return ids;
 }
@@ -57,6 +58,9 @@ std::int64_t Layouts::largest(ValueId value) const {
   return most;
 }
 
-int floats_per_element(const Tensor& tensor) { return tensor.has(Dim::kRouted) ? kRoutingWidth : 1; }
+int floats_per_element(const Tensor& tensor) {
+  if (tensor.format == &candidate_format()) return 2;
+  return tensor.has(Dim::kRouted) ? kRoutingWidth : 1;
+}
 
 }  // namespace shardplan

@@ -13,7 +13,7 @@ double declared_bytes(const RankState& state, ValueId id) {
   const LocalArray& array = state.value(id);
   if (array.dims.empty()) return 0;
   const std::int64_t rows = array.lse.empty() ? 0 : array.rows();
-  return static_cast<double>(array.elements()) * element_bytes(state.graph().tensor_of(id)) + static_cast<double>(rows * kLseBytes);
+  return static_cast<double>(array.elements()) * state.bytes_per_element(id) + static_cast<double>(rows * kLseBytes);
 }
 
 // Whether an engine does the node in place, so that input and output are one buffer.

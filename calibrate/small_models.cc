@@ -150,7 +150,7 @@ ModelSpec small_biased() {
 std::vector<ModelSpec> small_models() {
   return {small_dense(),  small_windowed(), small_moe(),       small_latent(), small_latent_plain(),
           small_gated(),  small_blocks(),   small_delta(),     small_key_delta(), small_sparse(),
-          small_biased()};
+          small_compressed(), small_biased()};
 }
 
 RaggedBatch decode_batch(const std::vector<std::int64_t>& contexts) { return mixed_batch(contexts, {}); }

@@ -23,7 +23,7 @@ namespace shardplan {
 [[nodiscard]] ModelSpec small_compressed();   // DeepSeek-V4: a window, chosen entries of 4 tokens, all entries of 3; two residual streams
 [[nodiscard]] ModelSpec small_biased();       // biases everywhere, Q/K norms by head and over all heads, a gate on the shared expert
 
-// Those that a check runs, in this order: all but small_compressed, whose open blocks the ledger counts otherwise.
+// Those that a check runs, in this order.
 [[nodiscard]] std::vector<ModelSpec> small_models();
 
 // Decode sequences holding these many positions, their own included.

@@ -210,12 +210,15 @@ std::vector<TokenIndex> batch_tokens(const RaggedBatch& batch, Phase phase) {
   return tokens;
 }
 
-std::vector<TokenIndex> batch_positions(const RaggedBatch& batch, Phase phase, bool with_new) {
+std::vector<TokenIndex> batch_positions(const RaggedBatch& batch, Phase phase, bool with_new, CachedRows rows) {
   std::vector<TokenIndex> positions;
   for (const RequestSlice& slice : batch.requests) {
     if (phase != Phase::kAll && slice.phase != phase) continue;
     const std::int64_t end = slice.prefix + (with_new ? slice.new_tokens : 0);
-    for (std::int64_t i = 0; i < end; ++i) positions.push_back({slice.request, i, slice.phase});
+    const std::int64_t first = rows.window > 0 ? std::max<std::int64_t>(0, slice.prefix - rows.window + 1) : 0;
+    for (std::int64_t i = first; i < end; ++i) {
+      if ((i + 1) % rows.every == 0) positions.push_back({slice.request, i, slice.phase});
+    }
   }
   return positions;
 }

@@ -25,8 +25,14 @@ struct TokenIndex {
 
 // The new tokens of a batch (kTokens) of one phase, in batch order, then by position.
 [[nodiscard]] std::vector<TokenIndex> batch_tokens(const RaggedBatch& batch, Phase phase);
-// The cached positions [0, end) of the batch's requests of one phase: end = prefix, or prefix+new when `with_new`.
-[[nodiscard]] std::vector<TokenIndex> batch_positions(const RaggedBatch& batch, Phase phase, bool with_new);
+// Which cached positions have a row: see Tensor.
+struct CachedRows {
+  std::int64_t every = 1;
+  std::int64_t window = 0;
+  friend bool operator==(const CachedRows&, const CachedRows&) = default;
+};
+// The cached positions [0, end) of the batch's requests of one phase that have a row: end = prefix, or prefix+new when `with_new`.
+[[nodiscard]] std::vector<TokenIndex> batch_positions(const RaggedBatch& batch, Phase phase, bool with_new, CachedRows rows = {});
 
 // Global indices of a fixed dimension of `extent` elements that `rank` holds, ascending.
 [[nodiscard]] std::vector<std::int64_t> held_indices(const Mesh& mesh, const ShardList& list, std::int64_t extent, std::int64_t rank);

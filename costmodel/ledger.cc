@@ -109,8 +109,9 @@ std::int64_t position_parts(const StepGraph& graph, const Placement& placement) 
 }
 
 // Caches and states of a layer, one term for each window: each name once (a mixed graph names the same cache in both phases).
-std::vector<Ledger::CacheTerm> cache_of(const StepGraph& graph, const LayerKind& kind) {
-  std::vector<Ledger::CacheTerm> terms{{.window = kind.attention.window}};
+std::vector<Ledger::CacheTerm> cache_of(const StepGraph& graph) {
+  std::vector<Ledger::CacheTerm> terms;
+  double per_request = 0;
   std::vector<std::string> seen;
   for (const Value& value : graph.values) {
     const Tensor& tensor = graph.logical.tensor(value.tensor);
@@ -118,14 +119,15 @@ std::vector<Ledger::CacheTerm> cache_of(const StepGraph& graph, const LayerKind&
     seen.emplace_back(tensor.name);
     const double whole = static_cast<double>(fixed_elements(graph, tensor, value.placement)) * element_bytes(tensor);
     if (tensor.has(Dim::kRequests)) {
-      terms.front().bytes_per_request += whole;
+      per_request += whole;
       continue;
     }
-    const std::int64_t window = tensor.every > 1 ? 0 : kind.attention.window;   // entries outlive the window
-    auto term = std::find_if(terms.begin(), terms.end(), [&](const Ledger::CacheTerm& t) { return t.window == window; });
-    if (term == terms.end()) term = terms.insert(terms.end(), {.window = window});
+    auto term = std::find_if(terms.begin(), terms.end(), [&](const Ledger::CacheTerm& t) { return t.window == tensor.window && t.every == tensor.every; });
+    if (term == terms.end()) term = terms.insert(terms.end(), {.window = tensor.window, .every = tensor.every});
     term->bytes_per_token += whole / static_cast<double>(position_parts(graph, value.placement));
   }
+  if (terms.empty()) terms.emplace_back();
+  terms.front().bytes_per_request = per_request;
   return terms;
 }
 
@@ -180,8 +182,9 @@ double request_bytes(const std::vector<Ledger::CacheTerm>& terms, std::int64_t t
   double bytes = 0;
   for (const Ledger::CacheTerm& term : terms) {
     std::int64_t held = tokens;
-    if (term.window > 0) held = std::min(held, term.window + block);   // the window slides over one more block
-    bytes += static_cast<double>(ceil_div(held, block) * block) * term.bytes_per_token + term.bytes_per_request;
+    if (term.window > 0) held = std::min(held, term.window - 1 + block);   // the window begins within a block
+    held = ceil_div(held, block) * block / term.every * term.every;         // an entry that is not whole is not there yet
+    bytes += static_cast<double>(held) * term.bytes_per_token + term.bytes_per_request;
   }
   return bytes;
 }
@@ -217,9 +220,9 @@ StageLedger make_stage(const ModelSpec& model, const ParallelConfig& config, con
     const auto count = static_cast<double>(stage.of_kind[k]);
     add_scaled(weights, weights_of(graphs.layers[k], config, engine), count);
     if (engine.absorbed_copies) weights[static_cast<std::size_t>(Part::kAttention)] += absorbed_copies(graphs.layers[k]) * count;
-    for (const Ledger::CacheTerm& cache : cache_of(graphs.layers[k], model.kinds[k])) {
+    for (const Ledger::CacheTerm& cache : cache_of(graphs.layers[k])) {
       ledger.kv_bytes_per_token += cache.bytes_per_token * count;
-      terms.push_back({cache.window, cache.bytes_per_token * count, cache.bytes_per_request * count});
+      terms.push_back({cache.window, cache.every, cache.bytes_per_token * count, cache.bytes_per_request * count});
     }
   }
   if (stage.is_first) add_scaled(weights, weights_of(graphs.embedding, config, engine), 1);
@@ -315,7 +318,7 @@ void share_pages(Ledger& ledger, const ModelSpec& model, const LoweredModel& low
   std::vector<CachedLayers> layers;
   bool differ = false;
   for (std::size_t k = 0; k < model.kinds.size(); ++k) {
-    for (const Ledger::CacheTerm& cache : cache_of(lowered.forms.front().layers[k], model.kinds[k])) {
+    for (const Ledger::CacheTerm& cache : cache_of(lowered.forms.front().layers[k])) {
       if (cache.bytes_per_token == 0 && cache.bytes_per_request == 0) continue;
       differ = differ || cache.window > 0 || cache.bytes_per_request > 0;
       CachedLayers& kind = kind_of(layers, {cache.window, cache.bytes_per_token, cache.bytes_per_request, {}});

@@ -97,9 +97,9 @@ struct Ledger {
   // Requests of `tokens` tokens each that the instance can hold at once, block rounding included.
   [[nodiscard]] std::int64_t request_capacity(std::int64_t tokens) const;
 
-  // Cache bytes of one request on a rank of a stage as a function of its length: sum over windows, and the states of
-  // recurrent layers, which its length does not change.
-  struct CacheTerm { std::int64_t window = 0; double bytes_per_token = 0; double bytes_per_request = 0; };
+  // Cache bytes of one request on a rank of a stage as a function of its length: sum over windows and kinds of entries (one
+  // for `every` tokens, once they are complete), and the states of recurrent layers, which its length does not change.
+  struct CacheTerm { std::int64_t window = 0; std::int64_t every = 1; double bytes_per_token = 0; double bytes_per_request = 0; };
   std::vector<std::vector<CacheTerm>> cache_terms;   // by stage
   // Bytes of a running request's cache on a rank of a stage: what it takes from the pool, what a swap moves.
   [[nodiscard]] double cache_bytes(std::size_t stage, std::int64_t tokens) const;

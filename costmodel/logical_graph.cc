@@ -16,6 +16,7 @@ const char* op_name(OpKind kind) {
     case OpKind::kPrefix: return "prefix";
     case OpKind::kAttention: return "attention";
     case OpKind::kIndex: return "index";
+    case OpKind::kChoose: return "choose";
     case OpKind::kCompress: return "compress";
     case OpKind::kRegroup: return "regroup";
     case OpKind::kStreamsIn: return "streams_in";
@@ -31,6 +32,16 @@ const char* op_name(OpKind kind) {
     case OpKind::kSample: return "sample";
   }
   return "?";
+}
+
+const NumberFormat& position_format() {
+  static const NumberFormat kFormat{.name = "position", .help = "a chosen position", .bits = 32};
+  return kFormat;
+}
+
+const NumberFormat& candidate_format() {
+  static const NumberFormat kFormat{.name = "candidate", .help = "a position and its score", .bits = 64};
+  return kFormat;
 }
 
 const char* form_name(StepForm form) {

@@ -19,6 +19,7 @@ enum class OpKind : std::uint8_t {
   kPrefix,     // a view of the cached positions before this step
   kAttention,  // decode: (q, caches); prefill: (q, fresh k, v, prefix k, v); then a selection, if it is sparse
   kIndex,      // sparse attention: (q, [weights of heads,] cached or fresh and prefix keys) -> positions for each token
+  kChoose,     // the best of several ranks' candidates -> positions for each token
   kCompress,   // (keys, gates) -> an entry for every `ratio` tokens of a request; reads and writes its unfinished block
   kRegroup,    // a view: heads of a group become columns of one head
   kStreamsIn,  // residual streams and their mixing weights -> what a block reads (without weights: the mean)
@@ -34,6 +35,10 @@ enum class OpKind : std::uint8_t {
   kSample,     // gathered logits -> token ids
 };
 [[nodiscard]] const char* op_name(OpKind kind);
+
+// A position (or block) of a selection; a candidate for it with its fp32 score.
+[[nodiscard]] const NumberFormat& position_format();
+[[nodiscard]] const NumberFormat& candidate_format();
 
 // Attention as this op runs it (MLA decodes absorbed: one shared latent head; prefills expanded).
 struct AttentionOp {

@@ -26,10 +26,9 @@ class Lowering {
   StepGraph run() {
     const LogicalGraph& logical = out_.logical;
     if (logical.residual_in >= 0) out_.residual_in = hold(logical.residual_in, strategy_.residual);
-    for (std::size_t i = 0; i < logical.ops.size(); ++i) lower_op(static_cast<std::int32_t>(i));
-    if (logical.residual_out >= 0) {
-      out_.residual_out = as_placed(logical.residual_out, strategy_.residual, static_cast<std::int32_t>(logical.ops.size()) - 1);
-    }
+    const auto count = static_cast<std::int32_t>(logical.ops.size());   // lowering adds some behind them
+    for (std::int32_t i = 0; i < count; ++i) lower_op(i);
+    if (logical.residual_out >= 0) out_.residual_out = as_placed(logical.residual_out, strategy_.residual, count - 1);
     return std::move(out_);
   }
 
@@ -98,6 +97,9 @@ class Lowering {
       lower_dispatched(index, rule, {weights, biases});
     } else if (ring_applies(op, input, rule)) {
       lower_ring(index, rule, weights);
+    } else if (op.kind == OpKind::kIndex && !key_digits(rule).empty()) {
+      lower_split_index(index, rule);
+      return;   // ops were added: `op` is gone
     } else {
       Node node{NodeKind::kCompute, index, {}, std::move(weights), {}, {}, std::move(biases)};
       for (std::size_t i = 0; i < op.inputs.size(); ++i) node.inputs.push_back(as_placed(op.inputs[i], rule.need[i], index));
@@ -147,6 +149,40 @@ class Lowering {
     const TensorId id = out_.logical.add(std::move(copy));
     held_.emplace_back();
     return hold(id, std::move(placement));
+  }
+
+  // Digits that split the positions of an indexer's keys.
+  static DigitList key_digits(const RuleResult& rule) {
+    DigitList digits;
+    for (const Shard& shard : rule.need.back().of(Dim::kPositions)) {
+      if (shard.layout != Layout::kByRequest) digits.push_back(shard.digit);
+    }
+    return digits;
+  }
+
+  // Each rank scores its keys and names its best with their scores; all names are gathered, and the best of them chosen.
+  void lower_split_index(std::int32_t index, const RuleResult& rule) {
+    const LogicalOp op = out_.logical.ops[static_cast<std::size_t>(index)];
+    const DigitList digits = key_digits(rule);
+    Tensor candidates = out_.logical.tensor(op.outputs[0]);
+    candidates.name = "index_candidates";
+    candidates.format = &candidate_format();
+    candidates.dims.back().extent = op.index.top_k / op.index.block * strategy_.mesh.size(digits);
+    const TensorId id = out_.logical.add(std::move(candidates));
+    held_.emplace_back();
+    Placement named = rule.out[0];
+    named.append(Dim::kSelected, digits, Layout::kContiguous);
+    Node node{NodeKind::kCompute, index, {}, {}, {}, {}, {}};
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) node.inputs.push_back(as_placed(op.inputs[i], rule.need[i], index));
+    node.outputs = {hold(id, named)};
+    const ValueId own = node.outputs[0];
+    out_.nodes.push_back(std::move(node));
+    const ValueId all = convert(own, rule.out[0], index);
+    LogicalOp choose{.kind = OpKind::kChoose, .name = "index_choose", .inputs = {id}, .weights = {}, .outputs = op.outputs};
+    choose.index = op.index;
+    out_.logical.op(std::move(choose));
+    const auto last = static_cast<std::int32_t>(out_.logical.ops.size()) - 1;
+    out_.nodes.push_back({NodeKind::kCompute, last, {all}, {}, {hold(op.outputs[0], rule.out[0])}, {}});
   }
 
   // Prefill attention whose fresh keys lie on other ranks, when the strategy pipelines their gathering.

@@ -226,7 +226,8 @@ RuleResult attention_rule(const RuleInput& in) {
   return result;
 }
 
-// Keys whole but for the split by request: a choice among all positions needs the scores of all.
+// Queries whole in tokens. A decode scores the cached keys where they lie; a prefill's keys come whole but for the split
+// by request.
 RuleResult index_rule(const RuleInput& in) {
   RuleResult result;
   Placement tokens;
@@ -239,9 +240,8 @@ RuleResult index_rule(const RuleInput& in) {
     if (queries) {
       need = tokens;
     } else {
-      append_all(need, request_run(in.have[i], tensor.dims.front().dim));
-      const bool cut = tensor.lifetime == Lifetime::kCache && !(need == in.have[i]);
-      if (cut) throw LoweringRefusal("sparse_context_parallel", "an indexer that chooses among positions of several ranks is not modelled");
+      if (tensor.lifetime == Lifetime::kCache) need = in.have[i];
+      else append_all(need, request_run(in.have[i], tensor.dims.front().dim));
     }
     result.need.push_back(std::move(need));
   }
@@ -405,6 +405,7 @@ RuleResult op_rule(const RuleInput& in) {
     case OpKind::kSample: return sample_rule(in);
     case OpKind::kSplit: return split_rule(in);
     case OpKind::kRotary:
+    case OpKind::kChoose:   // among candidates that are whole: its node comes with its index's
     case OpKind::kPrefix: return pass_through(in);
   }
   throw InternalError("operation without a rule");

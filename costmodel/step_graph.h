@@ -65,6 +65,8 @@ struct StepGraph {
 
   [[nodiscard]] const Value& value(ValueId id) const { return values[static_cast<std::size_t>(id)]; }
   [[nodiscard]] const Tensor& tensor_of(ValueId id) const { return logical.tensor(value(id).tensor); }
+  // Consecutive positions of a tensor that stripes leave on one rank.
+  [[nodiscard]] std::int64_t interleave_of(const Tensor& tensor) const { return cp_interleave * tensor.stripe; }
   [[nodiscard]] const LogicalOp& op_of(const Node& node) const { return logical.ops[static_cast<std::size_t>(node.op)]; }
 };
 

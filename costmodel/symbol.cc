@@ -44,7 +44,7 @@ double prompts_per_rank(const BatchShape& shape, const PromptSplit& split) {
 }  // namespace
 
 bool operator==(const Symbol& a, const Symbol& b) {
-  return a.kind == b.kind && a.phase == b.phase && a.list == b.list && a.split == b.split && a.window == b.window && a.causal == b.causal;
+  return a.kind == b.kind && a.phase == b.phase && a.list == b.list && a.split == b.split && a.window == b.window && a.every == b.every && a.causal == b.causal;
 }
 
 double evaluate(const Symbol& symbol, const BatchShape& shape) {
@@ -53,7 +53,8 @@ double evaluate(const Symbol& symbol, const BatchShape& shape) {
     case SymbolKind::kTokens: return max_tokens(symbol.split, shape, symbol.phase);
     case SymbolKind::kDecodePositions:
       return max_positions(symbol.split, shape.decode_sequences, within(shape.decode_context, symbol.window));
-    case SymbolKind::kPrefixPositions: return max_positions(symbol.split, shape.prefill_sequences, shape.prefill_prefix);
+    case SymbolKind::kPrefixPositions:
+      return max_positions(symbol.split, shape.prefill_sequences, symbol.window > 0 ? within(shape.prefill_prefix, symbol.window - 1) : shape.prefill_prefix);
     case SymbolKind::kKeyPositions: {
       const double fresh = static_cast<double>(shape.prefill_tokens);
       return prompts_per_rank(shape, prompt_split(symbol.split)) * (within(shape.prefill_prefix, symbol.window) + fresh);
@@ -83,13 +84,13 @@ std::int64_t evaluate_exactly(const Symbol& symbol, const Mesh& mesh, const Ragg
   if (symbol.kind == SymbolKind::kOne) return 1;
   const bool tokens = symbol.kind == SymbolKind::kTokens;
   ensure(tokens || symbol.kind == SymbolKind::kPrefixPositions, "only counts are exact");
-  const auto all = tokens ? batch_tokens(batch, symbol.phase) : batch_positions(batch, Phase::kPrefill, false);
+  const auto all = tokens ? batch_tokens(batch, symbol.phase) : batch_positions(batch, Phase::kPrefill, false, {symbol.every, symbol.window});
   std::int64_t most = 0;
   for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank) {
     const auto held = held_tokens(mesh, symbol.list, batch, all, symbol.split.interleave, rank);
     most = std::max(most, static_cast<std::int64_t>(held.size()));
   }
-  return most;
+  return most * symbol.every;
 }
 
 }  // namespace shardplan

@@ -32,6 +32,7 @@ struct Symbol {
   ShardList list;        // of the ragged dimension
   RaggedSplit split;              // the same, reduced for the closed forms
   std::int64_t window = 0;
+  std::int64_t every = 1;         // kPrefixPositions: rows that are there, in positions
   bool causal = true;
   friend bool operator==(const Symbol& a, const Symbol& b);
 };

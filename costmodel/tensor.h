@@ -33,7 +33,11 @@ struct Tensor {
   Phase phase = Phase::kAll; // of ragged dimensions
   DimList dims;
   const NumberFormat* format = nullptr;  // how its elements are stored and sent
-  std::int64_t every = 1;    // caches: one row for so many positions (compressed entries)
+  // Caches and views of them: which positions have a row. Compressed entries: the last of every so many; behind a window:
+  // those that the step's first new token still sees.
+  std::int64_t every = 1;
+  std::int64_t window = 0;
+  std::int64_t stripe = 1;   // positions that stripes keep together, times the interleave (entries and what goes into them)
   // Weights: which of dims are the outputs (rows) of the product, for block scales and rules.
   InlineVector<Dim, 4> output_dims;
 

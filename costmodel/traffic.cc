@@ -137,8 +137,12 @@ Symbol ragged_symbol(const StepGraph& graph, const Tensor& tensor, const Placeme
     symbol.kind = SymbolKind::kTokens;
     symbol.phase = Phase::kLast;
   }
+  if (dim == Dim::kPositions) {
+    symbol.window = tensor.window;
+    symbol.every = tensor.every;
+  }
   symbol.list = placement.of(dim);
-  symbol.split = ragged_split(graph.mesh, symbol.list, graph.cp_interleave);
+  symbol.split = ragged_split(graph.mesh, symbol.list, graph.interleave_of(tensor));
   return symbol;
 }
 
@@ -164,9 +168,9 @@ namespace {
 std::int64_t relayout_part(const StepGraph& graph, const Node& node, const RaggedBatch& batch) {
   const Tensor& tensor = graph.tensor_of(node.inputs[0]);
   const Dim dim = tensor.dims.front().dim;
-  const auto all = dim == Dim::kTokens ? batch_tokens(batch, tensor.phase) : batch_positions(batch, tensor.phase, false);
+  const auto all = dim == Dim::kTokens ? batch_tokens(batch, tensor.phase) : batch_positions(batch, tensor.phase, false, {tensor.every, tensor.window});
   const auto held = [&](ValueId id, std::int64_t rank) {
-    return held_tokens(graph.mesh, graph.value(id).placement.of(dim), batch, all, graph.cp_interleave, rank);
+    return held_tokens(graph.mesh, graph.value(id).placement.of(dim), batch, all, graph.interleave_of(tensor), rank);
   };
   std::int64_t most = 0;
   for (std::int64_t from = 0; from < graph.mesh.ranks(); ++from) {

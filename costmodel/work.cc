@@ -118,7 +118,7 @@ void add_keys(const StepGraph& graph, const Node& node, const KeySet& set, WorkF
   if (op.phase == Phase::kDecode) {
     pairs.kind = SymbolKind::kDecodePositions;
     pairs.list = graph.value(node.inputs[set.input]).placement.of(Dim::kPositions);
-    pairs.split = ragged_split(graph.mesh, pairs.list, graph.cp_interleave);
+    pairs.split = ragged_split(graph.mesh, pairs.list, graph.interleave_of(graph.tensor_of(node.inputs[set.input])));
     form.terms.push_back({pairs, set.pair_flops, kv, kv});
     return;
   }
@@ -191,7 +191,7 @@ WorkForm index(const StepGraph& graph, const Node& node) {
   pairs.phase = op.phase;
   pairs.kind = decode ? SymbolKind::kDecodePositions : SymbolKind::kPrefillPairs;
   pairs.list = decode ? graph.value(key).placement.of(Dim::kPositions) : graph.value(node.inputs[0]).placement.of(Dim::kTokens);
-  pairs.split = ragged_split(graph.mesh, pairs.list, graph.cp_interleave);
+  pairs.split = ragged_split(graph.mesh, pairs.list, decode ? graph.interleave_of(graph.tensor_of(key)) : graph.cp_interleave);
   const double read = value_bytes(graph, key);
   if (decode) {
     form.terms.push_back({pairs, pair_flops, read, read});
@@ -293,6 +293,7 @@ WorkForm work_form(const StepGraph& graph, const Node& node) {
     case OpKind::kAttention: form = attention(graph, node); break;
     case OpKind::kExperts: form = experts(graph, node); break;
     case OpKind::kIndex: form = index(graph, node); break;
+    case OpKind::kChoose: form = streaming(graph, node, KernelFamily::kElementwise); break;
     case OpKind::kCompress: form = compress(graph, node); break;
     case OpKind::kStreamsIn:
     case OpKind::kStreamsOut: form = streaming(graph, node, KernelFamily::kElementwise); break;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string>
 
 #include "base/errors.h"
@@ -11,31 +10,48 @@
 namespace shardplan {
 namespace {
 
-std::vector<std::int64_t> best_of(const float* scores, std::int64_t size, std::int64_t count) {
-  if (count == 1) return {std::max_element(scores, scores + size) - scores};
-  std::vector<std::int64_t> order(static_cast<std::size_t>(size));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return scores[a] > scores[b]; });
-  order.resize(static_cast<std::size_t>(count));
-  return order;
+[[noreturn]] void fail(const char* op, std::int64_t token, std::int64_t chosen) {
+  throw InternalError(std::string(op) + " of request " + std::to_string(request_of(token)) + ", position " + std::to_string(position_of(token)) +
+                      ": the unsharded run chose " + std::to_string(chosen) + ", which is not among the best here");
 }
+
+bool contains(const std::vector<std::int64_t>& list, std::int64_t unit) { return std::find(list.begin(), list.end(), unit) != list.end(); }
 
 }  // namespace
 
 std::vector<std::int64_t> Chooser::choose(std::int64_t token, const float* scores, std::int64_t size, std::int64_t count) const {
-  std::vector<std::int64_t> own = best_of(scores, size, count);
+  std::vector<ScoredUnit> ranked;
+  for (std::int64_t i = 0; i < size; ++i) ranked.push_back({i, scores[i]});
+  if (count == 1 && follow == nullptr) {
+    std::swap(ranked.front(), ranked[static_cast<std::size_t>(std::max_element(scores, scores + size) - scores)]);
+  } else {
+    std::stable_sort(ranked.begin(), ranked.end(), [](const ScoredUnit& a, const ScoredUnit& b) { return a.score > b.score; });
+  }
+  return choose(token, ranked, static_cast<std::size_t>(count));
+}
+
+std::vector<std::int64_t> Chooser::choose(std::int64_t token, const std::vector<ScoredUnit>& ranked, std::size_t count) const {
+  std::vector<std::int64_t> own;
+  for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i) own.push_back(ranked[i].unit);
   if (record != nullptr) record->record(layer, op, token, own);
   const std::vector<std::int64_t>* other = follow == nullptr ? nullptr : follow->find(layer, op, token);
-  if (other == nullptr) return own;
-  float most = 0.0F;
-  for (std::int64_t i = 0; i < size; ++i) most = std::max(most, std::abs(scores[i]));
-  const double least = static_cast<double>(scores[own.back()]) - slack_ratio * static_cast<double>(most);
+  if (other == nullptr || own.empty()) return own;
+  double most = 0;
+  for (const ScoredUnit& u : ranked) {
+    if (std::isfinite(u.score)) most = std::max(most, std::abs(static_cast<double>(u.score)));
+  }
+  const double least = static_cast<double>(ranked[own.size() - 1].score) - slack_ratio * most;
   for (const std::int64_t chosen : *other) {
-    if (static_cast<double>(scores[chosen]) >= least) continue;
-    throw InternalError(std::string(op) + " of request " + std::to_string(request_of(token)) + ", position " + std::to_string(position_of(token)) +
-                        ": the unsharded run chose " + std::to_string(chosen) + ", which is not among the best here");
+    const auto it = std::find_if(ranked.begin(), ranked.end(), [&](const ScoredUnit& u) { return u.unit == chosen; });
+    if (it == ranked.end() || static_cast<double>(it->score) < least) fail(op, token, chosen);
   }
   return *other;
+}
+
+void Chooser::move_followed_first(std::int64_t token, std::vector<ScoredUnit>& ranked) const {
+  const std::vector<std::int64_t>* other = follow == nullptr ? nullptr : follow->find(layer, op, token);
+  if (other == nullptr) return;
+  std::stable_partition(ranked.begin(), ranked.end(), [&](const ScoredUnit& u) { return contains(*other, u.unit); });
 }
 
 }  // namespace shardplan

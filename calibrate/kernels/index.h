@@ -3,10 +3,14 @@
 // Weighted (DSA): score = sum_h w_h relu(q_h k). Otherwise (MiniMax-M3) the largest q_h k. With blocks, whole blocks of
 // consecutive positions are chosen by their best visible score, the token's own block always. A tie goes to the lower
 // position. The chosen positions come in ascending order, then -1.
+//
+// Where keys lie on several ranks, each names its best positions (or blocks) with their scores, and the best of all
+// names are chosen.
 #pragma once
 
 #include <vector>
 
+#include "calibrate/kernels/chooser.h"
 #include "calibrate/local_array.h"
 #include "costmodel/logical_graph.h"
 
@@ -18,6 +22,11 @@ struct IndexInputs {
   std::vector<const LocalArray*> keys;  // [tokens or positions, dim], no position twice
 };
 
-void choose_positions(const IndexInputs& inputs, const IndexOp& op, LocalArray& selection);
+// Keys of all positions -> [tokens, top_k].
+void choose_positions(const IndexInputs& inputs, const IndexOp& op, const Chooser& chooser, LocalArray& selection);
+// Keys of some positions -> [tokens, top_k / block] of (position or block, score); (-1, -inf) where there are fewer.
+void name_candidates(const IndexInputs& inputs, const IndexOp& op, const Chooser& chooser, LocalArray& candidates);
+// Candidates of all ranks -> [tokens, top_k].
+void choose_among(const LocalArray& candidates, const IndexOp& op, const Chooser& chooser, LocalArray& selection);
 
 }  // namespace shardplan

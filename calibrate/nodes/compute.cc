@@ -123,6 +123,17 @@ void compute_rotary(RankState& state, const Node& node) {
   }
 }
 
+// Rows that no later token sees.
+void forget_rows(RankState& state, ValueId cache) {
+  const Tensor& tensor = state.graph().tensor_of(cache);
+  if (tensor.window == 0) return;
+  std::vector<std::int64_t> requests;
+  for (const RequestSlice& slice : state.plan.batch.requests) {
+    if (tensor.phase == Phase::kAll || slice.phase == tensor.phase) requests.push_back(slice.request);
+  }
+  state.context.cache.retain(state.cache_name(cache), requests, state.plan.layouts.at(cache, state.rank).front().ids);
+}
+
 // Rows of this step that the cache keeps here, cut from the fresh value. The whole local cache is gathered when it is read.
 void compute_append(RankState& state, const Node& node) {
   const AppendPlan& plan = state.node_plan(node).appends[static_cast<std::size_t>(state.rank)];
@@ -134,6 +145,7 @@ void compute_append(RankState& state, const Node& node) {
     rows.dims = plan.kept[i];
     state.context.cache.put(state.cache_name(node.outputs[i]), rows);
     invent_rows(state, node.outputs[i], plan.old[i]);
+    forget_rows(state, node.outputs[i]);
     LocalArray unread;
     unread.dims = state.plan.layouts.at(node.outputs[i], state.rank);
     state.set(node.outputs[i], std::move(unread));
@@ -191,24 +203,45 @@ void compute_attention(RankState& state, const Node& node) {
   state.set(node.outputs[0], std::move(out));
 }
 
-void compute_index(RankState& state, const Node& node) {
-  const IndexOp& op = state.graph().op_of(node).index;
-  IndexInputs inputs{.q = operand(state, node.inputs[0])};
-  if (op.weighted) inputs.weights = &operand(state, node.inputs[1]);
-  for (std::size_t i = op.weighted ? 2 : 1; i < node.inputs.size(); ++i) inputs.keys.push_back(&operand(state, node.inputs[i]));
-  LocalArray out = state.shaped(node.outputs[0]);
-  choose_positions(inputs, op, out);
-  state.context.cache.put(selection_name(), out);
-  state.set(node.outputs[0], std::move(out));
-}
-
-// ChoiceLog of an op for each token, kept and followed as the run asks. Two runs that round may differ in a value by their
+// Choices of an op for each token, kept and followed as the run asks. Two runs that round may differ in a value by their
 // tolerance, so in a difference of two values by twice that.
 Chooser chooser(const RankState& state, const Node& node) {
   const LogicalOp& op = state.graph().op_of(node);
   const std::int64_t stores = state.stores_before + static_cast<std::int64_t>(&node - state.graph().nodes.data());
   return {.layer = state.layer, .op = op.name, .record = state.context.record, .follow = state.context.follow,
           .slack_ratio = 2 * tolerance(state.context.storage, stores)};
+}
+
+Chooser index_chooser(const RankState& state, const Node& node) {
+  Chooser result = chooser(state, node);
+  result.op = state.graph().op_of(node).index.phase == Phase::kDecode ? "index_decode" : "index_prefill";   // of scores and names alike
+  return result;
+}
+
+void keep_selection(RankState& state, ValueId id, LocalArray selection) {
+  state.context.cache.put(selection_name(), selection);
+  state.set(id, std::move(selection));
+}
+
+void compute_index(RankState& state, const Node& node) {
+  const IndexOp& op = state.graph().op_of(node).index;
+  IndexInputs inputs{.q = operand(state, node.inputs[0])};
+  if (op.weighted) inputs.weights = &operand(state, node.inputs[1]);
+  for (std::size_t i = op.weighted ? 2 : 1; i < node.inputs.size(); ++i) inputs.keys.push_back(&operand(state, node.inputs[i]));
+  LocalArray out = state.shaped(node.outputs[0]);
+  if (state.graph().tensor_of(node.outputs[0]).format == &candidate_format()) {
+    name_candidates(inputs, op, index_chooser(state, node), out);
+    state.set(node.outputs[0], std::move(out));
+    return;
+  }
+  choose_positions(inputs, op, index_chooser(state, node), out);
+  keep_selection(state, node.outputs[0], std::move(out));
+}
+
+void compute_choose(RankState& state, const Node& node) {
+  LocalArray out = state.shaped(node.outputs[0]);
+  choose_among(operand(state, node.inputs[0]), state.graph().op_of(node).index, index_chooser(state, node), out);
+  keep_selection(state, node.outputs[0], std::move(out));
 }
 
 // Rows of requests that begin with this step are zero; others were stored by an earlier step, or are made up.
@@ -351,6 +384,7 @@ constexpr std::array kTable{
     Row{OpKind::kAdd, compute_add},             Row{OpKind::kSplit, compute_selection},
     Row{OpKind::kJoin, compute_join},           Row{OpKind::kLast, compute_selection},
     Row{OpKind::kSample, compute_sample},       Row{OpKind::kIndex, compute_index},
+    Row{OpKind::kChoose, compute_choose},
     Row{OpKind::kScan, compute_scan},           Row{OpKind::kSquares, compute_squares},
     Row{OpKind::kCompress, compute_compress},   Row{OpKind::kRegroup, compute_regroup},
     Row{OpKind::kStreamsIn, compute_streams_in}, Row{OpKind::kStreamsOut, compute_streams_out},

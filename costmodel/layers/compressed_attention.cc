@@ -73,9 +73,11 @@ struct Operands {
 IdList caches(LayerBuilder& build, const AttentionSpec& spec, Phase phase) {
   const NumberFormat& format = compressed_cache_format(*build.formats().kv);
   IdList ids{build.cache("cache_window", {{Dim::kHeadDim, spec.head_dim}}, phase, &format)};
+  build.graph.tensors[static_cast<std::size_t>(ids[0])].window = spec.window;
   if (spec.compressed.ratio == 0) return ids;
   ids.push_back(build.cache("cache_entries", {{Dim::kHeadDim, spec.head_dim}}, phase, &format));
-  build.graph.tensors[static_cast<std::size_t>(ids[1])].every = spec.compressed.ratio;
+  Tensor& entries = build.graph.tensors[static_cast<std::size_t>(ids[1])];
+  entries.every = entries.stripe = spec.compressed.ratio;
   return ids;
 }
 
@@ -105,10 +107,16 @@ TensorId attend(LayerBuilder& build, const Operands& of, IdList inputs, TensorId
   return o;
 }
 
+TensorId split_entries(LayerBuilder& build, const char* name, TensorId entries, const AttentionSpec& spec, Phase phase) {
+  const TensorId id = build.split(name, entries, phase);
+  build.graph.tensors[static_cast<std::size_t>(id)].stripe = spec.compressed.ratio;
+  return id;
+}
+
 TensorId attend_decode(LayerBuilder& build, const Operands& of, const AttentionSpec& spec) {
   const TensorId q = build.split("q_decode", of.q, Phase::kDecode);
   IdList fresh{build.split("key_decode", of.key, Phase::kDecode)};
-  if (of.entries >= 0) fresh.push_back(build.split("entries_decode", of.entries, Phase::kDecode));
+  if (of.entries >= 0) fresh.push_back(split_entries(build, "entries_decode", of.entries, spec, Phase::kDecode));
   const IdList held = caches(build, spec, Phase::kDecode);
   build.append(fresh, held);
   const TensorId selection = of.indexer.q >= 0 ? select_decode(build, of.indexer, spec.index) : -1;
@@ -120,7 +128,7 @@ TensorId attend_decode(LayerBuilder& build, const Operands& of, const AttentionS
 TensorId attend_prefill(LayerBuilder& build, const Operands& of, const AttentionSpec& spec) {
   const TensorId q = build.split("q_prefill", of.q, Phase::kPrefill);
   IdList fresh{build.split("key_prefill", of.key, Phase::kPrefill)};
-  if (of.entries >= 0) fresh.push_back(build.split("entries_prefill", of.entries, Phase::kPrefill));
+  if (of.entries >= 0) fresh.push_back(split_entries(build, "entries_prefill", of.entries, spec, Phase::kPrefill));
   const IdList held = caches(build, spec, Phase::kPrefill);
   const TensorId selection = of.indexer.q >= 0 ? select_prefill(build, of.indexer, spec.index) : -1;
   IdList inputs{q, fresh[0], build.prefix("prefix_window", held[0])};

@@ -51,8 +51,10 @@ TensorId attend_prefill(LayerBuilder& build, AttentionOp op, const Operands& of,
 }
 
 IdList kv_caches(LayerBuilder& build, const AttentionSpec& spec, Phase phase) {
-  return {build.cache("cache_k", {{Dim::kKvHeads, spec.kv_heads}, {Dim::kHeadDim, spec.head_dim}}, phase),
-          build.cache("cache_v", {{Dim::kKvHeads, spec.kv_heads}, {Dim::kHeadDim, spec.v_head_dim}}, phase)};
+  const IdList ids{build.cache("cache_k", {{Dim::kKvHeads, spec.kv_heads}, {Dim::kHeadDim, spec.head_dim}}, phase),
+                   build.cache("cache_v", {{Dim::kKvHeads, spec.kv_heads}, {Dim::kHeadDim, spec.v_head_dim}}, phase)};
+  for (const TensorId id : ids) build.graph.tensors[static_cast<std::size_t>(id)].window = spec.window;
+  return ids;
 }
 
 AttentionOp attention_shape(const AttentionSpec& spec) {

@@ -3,10 +3,8 @@
 namespace shardplan {
 namespace {
 
-const NumberFormat kPositionFormat{.name = "position", .help = "a chosen position", .bits = 32};
-
 TensorId selection(LayerBuilder& build, const IndexSpec& spec, Phase phase) {
-  return build.activation("selection", Part::kAttention, {{Dim::kSelected, spec.top_k}}, phase, &kPositionFormat);
+  return build.activation("selection", Part::kAttention, {{Dim::kSelected, spec.top_k}}, phase, &position_format());
 }
 
 IndexOp shape_of(const IndexSpec& spec, std::int64_t every, Phase phase) {
@@ -30,7 +28,8 @@ IdList queries(LayerBuilder& build, const Indexer& indexer, Phase phase) {
 
 TensorId index_cache(LayerBuilder& build, const IndexSpec& spec, std::int64_t every, Phase phase) {
   const TensorId id = build.cache("cache_index", {{Dim::kHeadDim, spec.head_dim}}, phase, &index_cache_format());
-  build.graph.tensors[static_cast<std::size_t>(id)].every = every;
+  Tensor& cache = build.graph.tensors[static_cast<std::size_t>(id)];
+  cache.every = cache.stripe = every;
   return id;
 }
 
@@ -69,7 +68,9 @@ Indexer build_indexer(LayerBuilder& build, TensorId x, TensorId q_in, const Laye
 
 TensorId select_decode(LayerBuilder& build, const Indexer& indexer, const IndexSpec& spec) {
   const TensorId cache = index_cache(build, spec, indexer.every, Phase::kDecode);
-  build.append({build.split("index_k_decode", indexer.k, Phase::kDecode)}, {cache});
+  const TensorId fresh = build.split("index_k_decode", indexer.k, Phase::kDecode);
+  build.graph.tensors[static_cast<std::size_t>(fresh)].stripe = indexer.every;
+  build.append({fresh}, {cache});
   IdList inputs = queries(build, indexer, Phase::kDecode);
   inputs.push_back(cache);
   return choose(build, "index_decode", inputs, spec, indexer.every, Phase::kDecode);
@@ -78,6 +79,7 @@ TensorId select_decode(LayerBuilder& build, const Indexer& indexer, const IndexS
 TensorId select_prefill(LayerBuilder& build, const Indexer& indexer, const IndexSpec& spec) {
   const TensorId cache = index_cache(build, spec, indexer.every, Phase::kPrefill);
   const TensorId fresh = build.split("index_k_prefill", indexer.k, Phase::kPrefill);
+  build.graph.tensors[static_cast<std::size_t>(fresh)].stripe = indexer.every;
   IdList inputs = queries(build, indexer, Phase::kPrefill);
   inputs.push_back(fresh);
   inputs.push_back(build.prefix("prefix_index", cache));

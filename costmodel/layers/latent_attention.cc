@@ -39,7 +39,9 @@ AttentionOp attention_shape(const AttentionSpec& spec, Phase phase) {
 
 // What is cached: one latent per position, in the layout that sparse kernels read where attention is sparse.
 TensorId latent_cache(LayerBuilder& build, const AttentionSpec& spec, Phase phase) {
-  return build.cache("cache_latent", {{Dim::kKvLatent, spec.kv_latent + spec.rope_dim}}, phase, &latent_cache_format(spec, *build.formats().kv));
+  const TensorId id = build.cache("cache_latent", {{Dim::kKvLatent, spec.kv_latent + spec.rope_dim}}, phase, &latent_cache_format(spec, *build.formats().kv));
+  build.graph.tensors[static_cast<std::size_t>(id)].window = spec.window;
+  return id;
 }
 
 struct Names {

@@ -32,6 +32,11 @@ void check(const ModelSpec& model, const ParallelConfig& c, std::vector<Violatio
         out.push_back({"pcp_heads", fmt::format("all-to-all prefill context parallelism splits {} query heads over {} ranks", kind.attention.q_heads, width)});
         return;
       }
+      const std::int64_t groups = kind.attention.compressed.output_groups;
+      if (kind.attention.kind == AttentionKind::kCompressed && groups % width != 0) {
+        out.push_back({"pcp_output_groups", fmt::format("all-to-all prefill context parallelism splits {} groups of the output projection over {} ranks", groups, width)});
+        return;
+      }
     }
   }
 }

@@ -37,6 +37,11 @@ Finding pcp_recurrent(const RuleFacts& f) {
 
 Finding dcp_window(const RuleFacts& f) { return when(f.config.dcp > 1 && f.model.has_window()); }
 
+Finding dcp_block_sparse(const RuleFacts& f) {
+  const AttentionSpec& attention = attention_of(f.model);
+  return when(f.config.dcp > 1 && attention.kind == AttentionKind::kGrouped && attention.index.top_k > 0);
+}
+
 Finding all_to_all_whole_stage(const RuleFacts& f) {
   return when(has_experts_over_ranks(f) && f.config.variant.moe_comm == MoeComm::kAllToAll &&
                   f.config.ep != f.config.stage_ranks(),
@@ -108,6 +113,7 @@ std::vector<EngineRule> context_rules() {
       // Checked against --tp-size only; the attention's width has to hold too (issue 31821).
       {"sglang_dcp_divides", {}, error, "attention tp {tp} must be divisible by --dcp-size {dcp}", dcp_over_tp},
       {"sglang_dcp_window", {}, error, "--dcp-size {dcp} is not for sliding-window layers", dcp_window},
+      {"sglang_dcp_block_sparse", {}, error, "--dcp-size {dcp} serves sparse MLA, not block-sparse GQA", dcp_block_sparse},
       {"sglang_pcp_with_dcp", {}, error, "--attn-cp-size {pcp} and --dcp-size {value} are not used together", pcp_dcp},
       {"sglang_pcp_all_gather",
        {},

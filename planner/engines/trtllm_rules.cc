@@ -39,6 +39,8 @@ Finding helix_divides(const RuleFacts& f) {
 
 Finding helix_attention_dp(const RuleFacts& f) { return when(f.config.variant.helix && f.config.dpa > 1); }
 
+Finding helix_sparse(const RuleFacts& f) { return when(f.config.variant.helix && attention_of(f.model).index.top_k > 0); }
+
 Finding all_to_all_needs_dp(const RuleFacts& f) {
   return when(has_experts_over_ranks(f) && f.config.dpa == 1 && f.config.variant.moe_comm != MoeComm::kReplicated);
 }
@@ -105,6 +107,7 @@ std::vector<EngineRule> attention_rules() {
        "Helix: tp x cp = {value} must divide the {q_heads} heads and the {experts} experts",
        helix_divides},
       {"trtllm_helix_attention_dp", {}, error, "Helix is not combined with attention DP", helix_attention_dp},
+      {"trtllm_helix_sparse", {}, error, "Helix is not combined with sparse attention: no indexer chooses among several ranks' positions", helix_sparse},
       {"trtllm_no_hop_b", {}, error, "HOP-B ({value} parts) is not in TensorRT-LLM", hop_b_asked},
       {"trtllm_tp_across_nodes",
        {},

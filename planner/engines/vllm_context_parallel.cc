@@ -31,6 +31,9 @@ Finding dcp_query_groups(const RuleFacts& f) {
 
 Finding dcp_window(const RuleFacts& f) { return when(uses_dcp(f) && f.model.has_window()); }
 
+// Sparse MLA merges the names of all ranks' best positions (pull requests 46145, 46178); block-sparse GQA has no such path.
+Finding dcp_block_sparse(const RuleFacts& f) { return when(uses_dcp(f) && is_grouped(f) && attention_of(f.model).index.top_k > 0); }
+
 Finding dcp_of_grouped_over_pcp(const RuleFacts& f) { return when(uses_dcp(f) && is_grouped(f) && f.config.pcp > 1); }
 
 Finding a2a_over_pcp(const RuleFacts& f) {
@@ -74,6 +77,11 @@ std::vector<EngineRule> decode_rules() {
        Severity::kError,
        "decode context parallelism is refused for models with sliding-window or chunked attention",
        dcp_window},
+      {"vllm_dcp_block_sparse",
+       {},
+       Severity::kError,
+       "decode context parallelism serves sparse MLA, not block-sparse GQA",
+       dcp_block_sparse},
       {"vllm_dcp_over_pcp",
        {},
        Severity::kError,

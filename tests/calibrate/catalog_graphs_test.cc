@@ -77,13 +77,35 @@ TEST_CASE("The graphs of every catalog model hold and do what its config says") 
   }
 }
 
-TEST_CASE("An indexer over positions of several ranks is refused") {
+const Node& node_of(const StepGraph& graph, NodeKind kind, std::string_view tensor) {
+  for (const Node& node : graph.nodes) {
+    if (node.kind == kind && !node.inputs.empty() && graph.tensor_of(node.inputs[0]).name == tensor) return node;
+  }
+  throw InternalError("no such node");
+}
+
+// DSA over dcp ranks: each names its 2048 best of its positions, 8 bytes each, and all names are gathered.
+TEST_CASE("An indexer over positions of several ranks gathers the names of each rank's best") {
   const ModelSpec model = load_model("glm-5.2");
-  const auto lower_with = [&](const ParallelConfig& config) {
-    static_cast<void>(lower_model(model, config, formats_of(model)));
+  const BatchShape shape{.decode_sequences = 16, .decode_context = 65536};
+  const auto decode_layer = [&](const LoweredModel& lowered) { return lowered.serving(Phase::kDecode).layers.front(); };
+  const StepGraph one = decode_layer(lower_model(model, {.tp = 8, .ep = 8}, formats_of(model)));
+  const StepGraph four = decode_layer(lower_model(model, {.tp = 8, .dcp = 4, .ep = 8}, formats_of(model)));
+  const Node& gather = node_of(four, NodeKind::kAllGather, "index_candidates");
+  CHECK(sent_bytes(four, gather, RaggedBatch::from(shape)) == 3 * 16 * 2048 * 8);
+  const auto flops_of_op = [&](const StepGraph& graph, OpKind kind) {
+    double flops = 0;
+    for (const Node& node : graph.nodes) {
+      if (node.kind != NodeKind::kCompute || graph.op_of(node).kind != kind) continue;
+      for (const WorkTerm& term : work_form(graph, node).terms) flops += term.flops * evaluate(term.symbol, shape);
+    }
+    return flops;
   };
-  CHECK_THROWS_AS(lower_with({.tp = 8, .dcp = 2, .ep = 8}), LoweringRefusal);
-  CHECK_NOTHROW(lower_with({.tp = 8, .ep = 8}));
+  for (const OpKind kind : {OpKind::kIndex, OpKind::kAttention}) {
+    INFO(op_name(kind));
+    const double heads = kind == OpKind::kAttention ? 4 : 1;   // of the group, on each rank
+    CHECK(flops_of_op(four, kind) == Approx(flops_of_op(one, kind) * heads / 4));
+  }
 }
 
 }  // namespace

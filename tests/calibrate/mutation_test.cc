@@ -49,10 +49,11 @@ class Spoiler : public Tamper {
 };
 
 // Where a swap cannot matter: who receives a gather's messages (all the same), who sends a reduction's (a sum, a merge, a
-// union with indices has no order).
-bool is_equivalent(Mutation mutation, NodeKind kind) {
+// union with indices, as candidates of an indexer are, has no order).
+bool is_equivalent(Mutation mutation, const StepGraph& graph, const Node& node) {
+  const NodeKind kind = node.kind;
   const bool gathers = kind == NodeKind::kAllGather || kind == NodeKind::kLseGather;
-  const bool merges = kind == NodeKind::kReduceScatter || kind == NodeKind::kLseGather || kind == NodeKind::kLseExchange ||
+  const bool merges = graph.tensor_of(node.inputs[0]).format == &candidate_format() || kind == NodeKind::kReduceScatter || kind == NodeKind::kLseGather || kind == NodeKind::kLseExchange ||
                       kind == NodeKind::kDispatch || kind == NodeKind::kCombine;
   return (mutation == Mutation::kSwapDestinations && gathers) || (mutation == Mutation::kSwapReceived && merges);
 }
@@ -94,7 +95,7 @@ void mutate(const ModelSpec& model, const ParallelConfig& config, StepForm form,
       Spoiler spoiler(mutation, static_cast<int>(i), sharded.mesh.group_of(0, sharded.nodes[i].group));
       Tally& tally = tallies[mutation];
       const bool noticed = is_noticed({sharded, whole}, batch, spoiler);
-      const bool equivalent = is_equivalent(mutation, sharded.nodes[i].kind) ||
+      const bool equivalent = is_equivalent(mutation, sharded, sharded.nodes[i]) ||
                               (mutation == Mutation::kSwapDestinations && spoiler.same_messages());
       INFO(model.name << " " << short_text(config) << " " << form_name(form) << ": " << kNames[static_cast<int>(mutation)] << " in "
                       << node_kind_name(sharded.nodes[i].kind) << " of " << sharded.tensor_of(sharded.nodes[i].inputs[0]).name);
@@ -104,10 +105,17 @@ void mutate(const ModelSpec& model, const ParallelConfig& config, StepForm form,
   }
 }
 
+ModelSpec only_layer(const ModelSpec& model, std::size_t kind) {
+  ModelSpec one = model;
+  one.kinds = {model.kinds[kind]};
+  one.layers = {0};
+  return one;
+}
+
 TEST_CASE("spoiled messages are noticed unless the spoiling is equivalent") {
   std::map<Mutation, Tally> tallies;
   const RaggedBatch decode = decode_batch({17, 9, 12, 13, 20, 16, 11, 10});
-  const RaggedBatch prefill = prefill_batch({{6, 11}, {5, 8}});
+  const RaggedBatch prefill = prefill_batch({{22, 11}, {17, 8}});   // an entry of four positions on each of four ranks
   const auto both = [&](const ModelSpec& model, const ParallelConfig& config) {
     mutate(model, config, StepForm::kDecode, decode, tallies);
     mutate(model, config, StepForm::kPrefill, prefill, tallies);
@@ -127,6 +135,9 @@ TEST_CASE("spoiled messages are noticed unless the spoiling is equivalent") {
   both(small_dense(), {.pcp = 4, .dcp = 4});
   both(small_dense(), {.pcp = 4, .variant = ulysses});
   both(small_latent_plain(), {.tp = 4, .dcp = 4});
+  both(only_layer(small_sparse(), 0), {.tp = 4, .dcp = 4});
+  both(only_layer(small_sparse(), 2), {.tp = 8, .dcp = 4, .variant = helix});
+  both(only_layer(small_compressed(), 1), {.tp = 4, .dcp = 4});
   both(small_moe(), {.tp = 4, .ep = 4, .variant = dispatch});
   both(small_moe(), {.dpa = 4, .tp = 2, .moe_tp = 2, .ep = 4, .variant = dispatch});
   both(small_moe(), {.dpa = 4, .ep = 4, .variant = gather});

@@ -51,15 +51,16 @@ TEST_CASE("biases and Q/K norms add up: each is added once, sums of squares over
   check_sweep(small_biased(), {.ranks = {8}, .every = 307});
 }
 
-TEST_CASE("compressed attention adds up: entries whole on every rank, heads by groups, streams as the residual lies", "[proof]") {
+TEST_CASE("compressed attention adds up: entries striped as entries, heads by groups, streams as the residual lies", "[proof]") {
   check_sweep(small_compressed(), {.ranks = {1, 2, 4}, .every = 11});
   check_sweep(small_compressed(), {.ranks = {8}, .every = 101});
 }
 
-// Context parallel decode would choose among positions of several ranks, which is refused.
-TEST_CASE("sparse attention adds up", "[proof]") {
+TEST_CASE("sparse attention adds up, its choice among the keys of several ranks too", "[proof]") {
   const auto whole_cache = [](const ParallelConfig& config) { return config.dcp == 1; };
-  check_sweep(small_sparse(), {.ranks = {1, 2, 4, 8}, .every = 3, .only = whole_cache});
+  const auto split_cache = [](const ParallelConfig& config) { return config.dcp > 1; };
+  check_sweep(small_sparse(), {.ranks = {1, 2, 4, 8}, .every = 7, .only = whole_cache});
+  check_sweep(small_sparse(), {.ranks = {2, 3, 4, 6, 8}, .every = 7, .only = split_cache});
 }
 
 }  // namespace

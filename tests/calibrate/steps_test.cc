@@ -60,7 +60,14 @@ TEST_CASE("states and index keys live on from prefill to decode") {
   check_conversation({{.tp = 4}, small_compressed(), kTolerance});
   check_conversation({{.dpa = 2, .tp = 2}, small_compressed(), kTolerance});
   check_conversation({{.pp = 2, .tp = 2}, small_compressed(), kTolerance});
+  check_conversation({{.tp = 4, .dcp = 2}, small_compressed(), kTolerance});
+  check_conversation({{.tp = 4, .dcp = 4, .variant = {.helix = true, .cp_interleave = 2}}, small_compressed(), kTolerance});
+  check_conversation({{.pcp = 2, .tp = 2, .dcp = 2}, small_compressed(), kTolerance});
   check_conversation({{.tp = 4}, small_sparse()});
+  check_conversation({{.tp = 4, .dcp = 4}, small_sparse()});
+  check_conversation({{.tp = 4, .dcp = 2, .variant = {.helix = true, .cp_interleave = 2}}, small_sparse()});
+  check_conversation({{.dpa = 2, .tp = 4, .dcp = 2, .variant = {.dcp_comm = DcpComm::kA2a, .q_replicate = true}}, small_sparse()});
+  check_conversation({{.pcp = 2, .tp = 2, .dcp = 4}, small_sparse()});
   check_conversation({{.dpa = 2, .tp = 2}, small_sparse()});
   check_conversation({{.pcp = 4}, small_sparse()});
 }

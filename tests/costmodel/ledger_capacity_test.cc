@@ -107,11 +107,11 @@ TEST_CASE("A request too long is refused with the pool of the stage that lacks r
   CHECK(ledger.misfit.find(format_bytes(ledger.stages[1].kv_pool_bytes)) != std::string::npos);
 }
 
-// Cache bytes of one request on a rank of a stage, by the rule in words: whole blocks, a window plus one block at most.
+// Cache bytes of one request on a rank of a stage, by the rule in words: whole blocks, of a window those that it can reach into.
 double request_bytes(const Ledger& ledger, std::size_t stage, std::int64_t tokens) {
   double bytes = 0;
   for (const Ledger::CacheTerm& term : ledger.cache_terms[stage]) {
-    const std::int64_t held = term.window > 0 ? std::min(tokens, term.window + ledger.block_tokens) : tokens;
+    const std::int64_t held = term.window > 0 ? std::min(tokens, term.window - 1 + ledger.block_tokens) : tokens;
     bytes += static_cast<double>(ceil_div(held, ledger.block_tokens) * ledger.block_tokens) * term.bytes_per_token;
   }
   return bytes;
