@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "calibrate/kernels/kernels.h"
+#include "calibrate/payload_transport.h"
 #include "calibrate/records/record.h"
 #include "calibrate/run/node_case.h"
 #include "calibrate/run/stopping_rule.h"
@@ -19,6 +20,7 @@ namespace shardplan {
 struct DeviceTiming {
   SampleSummary seconds;
   std::size_t samples = 0;
+  double clock_mhz = 0;    // of the multiprocessors meanwhile; 0: not told
   std::string note;        // what was chosen: "algorithm 67 tile 20 split-k 1 of 8"
 };
 
@@ -29,6 +31,9 @@ class DeviceBackend {
   [[nodiscard]] virtual RecordHeader header() const = 0;
   // Values in host memory; each thread takes a device in turn.
   [[nodiscard]] virtual const Kernels& kernels(Storage storage) const = 0;
+  // Carries the numbers of messages between the ranks' devices; nullptr where ranks share a device. `envelopes` of this process's
+  // threads, or of the processes of a launcher, which all call this at once.
+  [[nodiscard]] virtual std::unique_ptr<PayloadMover> mover(Transport& envelopes, Transport::Milliseconds timeout) = 0;
   // nullopt for kinds that this backend does not measure. EnvironmentError when a call fails.
   [[nodiscard]] virtual std::optional<DeviceTiming> time(const NodeCase& node_case, const StoppingRule& rule) = 0;
 };

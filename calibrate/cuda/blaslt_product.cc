@@ -17,6 +17,13 @@ cudaDataType_t type_of(ProductFormat format) {
   return CUDA_R_32F;
 }
 
+// One matrix behind the other.
+void set_batch(cublasLtMatrixLayout_t layout, std::int64_t batch, std::int64_t stride) {
+  const auto count = static_cast<std::int32_t>(batch);
+  check(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), "batch");
+  check(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride), "batch");
+}
+
 int attribute(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t name) {
   int value = -1;
   std::size_t written = 0;
@@ -47,6 +54,11 @@ BlasLtProduct::BlasLtProduct(const ProductShapes& shapes) : shapes_(shapes), sca
   check(cublasLtMatrixLayoutCreate(&w_layout_, in, k, n, shapes.k), "layout");
   check(cublasLtMatrixLayoutCreate(&x_layout_, in, k, m, shapes.k), "layout");
   check(cublasLtMatrixLayoutCreate(&out_layout_, out, n, m, shapes.n), "layout");
+  if (shapes.batch > 1) {
+    set_batch(w_layout_, shapes.batch, shapes.n * shapes.k);
+    set_batch(x_layout_, shapes.batch, shapes.m * shapes.k);
+    set_batch(out_layout_, shapes.batch, shapes.m * shapes.n);
+  }
   cublasLtMatmulPreference_t preference = nullptr;
   check(cublasLtMatmulPreferenceCreate(&preference), "preference");
   const std::size_t workspace = kWorkspace;

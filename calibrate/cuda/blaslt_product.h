@@ -1,4 +1,4 @@
-// One product on cuBLASLt: out[m, n] = x[m, k] w[n, k]^T, both operands with k innermost (the layout that fp8 needs).
+// One product on cuBLASLt: out[m, n] = x[m, k] w[n, k]^T, or `batch` of them one behind the other, both operands with k innermost (the layout that fp8 needs).
 //
 // All algorithms that the heuristic returns are tried on the real operands and the fastest is kept; what it was is recorded.
 #pragma once
@@ -18,6 +18,7 @@ struct ProductShapes {
   std::int64_t k = 0;
   ProductFormat format = ProductFormat::kBf16;
   bool fp32_out = false;
+  std::int64_t batch = 1;
 };
 
 class BlasLtProduct {

@@ -4,11 +4,15 @@
 #include <map>
 
 #include "calibrate/cuda/blaslt_product.h"
+#include "calibrate/cuda/clocks.h"
 #include "calibrate/cuda/cuda_kernels.h"
+#include "calibrate/cuda/grouped_product.h"
 #include "calibrate/cuda/index_logic.h"
 #include "calibrate/cuda/launchers.h"
+#include "calibrate/cuda/nccl_mover.h"
 #include "calibrate/cuda/nccl_ranks.h"
 #include "calibrate/device.h"
+#include "calibrate/launch/launched_rank.h"
 
 namespace shardplan::cuda {
 namespace {
@@ -40,7 +44,9 @@ DeviceTiming sampled(const CapturedGraph& graph, cudaStream_t stream, int launch
     samples.push_back(end.seconds_since(start) / launches);
   } while (!rule.is_enough(samples, elapsed()));
   const std::size_t count = samples.size();
-  return {summary_of(std::move(samples)), count, std::move(note)};
+  const DeviceClock clock = device_clock(0);
+  if (!clock.held_back.empty()) note += "; held back by " + clock.held_back;
+  return {summary_of(std::move(samples)), count, clock.sm_mhz, std::move(note)};
 }
 
 Buffer<float> random_floats(std::int64_t count, std::uint64_t seed, cudaStream_t stream) {
@@ -61,19 +67,50 @@ Buffer<char> random_operand(std::int64_t count, ProductFormat format, std::uint6
 
 DeviceTiming time_product(const NodeCase& c, const StoppingRule& rule) {
   const ProductFormat format = c.format.starts_with("fp8") ? ProductFormat::kFp8 : ProductFormat::kBf16;
-  const ProductShapes shapes{field(c, "m"), field(c, "n"), field(c, "k"), format, false};
+  const ProductShapes shapes{field(c, "m"), field(c, "n"), field(c, "k"), format, false, std::max<std::int64_t>(field(c, "batch"), 1)};
+  const std::int64_t matrices = shapes.batch;
   const OwnedStream stream;
   BlasLtProduct product(shapes);
-  const int copies = copies_of(static_cast<double>(shapes.n * shapes.k) * (format == ProductFormat::kFp8 ? 1 : 2));
+  const int copies = copies_of(static_cast<double>(matrices * shapes.n * shapes.k) * (format == ProductFormat::kFp8 ? 1 : 2));
   std::vector<Buffer<char>> weights;
-  for (int i = 0; i < copies; ++i) weights.push_back(random_operand(shapes.n * shapes.k, format, static_cast<std::uint64_t>(i) + 2, stream.get()));
-  const Buffer<char> x = random_operand(shapes.m * shapes.k, format, 1, stream.get());
-  const Buffer<char> out(shapes.m * shapes.n * 2);
+  for (int i = 0; i < copies; ++i) weights.push_back(random_operand(matrices * shapes.n * shapes.k, format, static_cast<std::uint64_t>(i) + 2, stream.get()));
+  const Buffer<char> x = random_operand(matrices * shapes.m * shapes.k, format, 1, stream.get());
+  const Buffer<char> out(matrices * shapes.m * shapes.n * 2);
   product.choose(x.get(), weights.front().get(), out.get(), stream.get());
   const CapturedGraph graph(stream.get(), [&] {
     for (const Buffer<char>& w : weights) product.run(x.get(), w.get(), out.get(), stream.get());
   });
   return sampled(graph, stream.get(), copies, rule, product.choice());
+}
+
+// The routed experts of one rank in bf16, rows dealt evenly: gate and up of all experts, their activation, down.
+DeviceTiming time_experts(const NodeCase& c, const StoppingRule& rule) {
+  const std::int64_t experts = std::max<std::int64_t>(field(c, "experts"), 1);
+  const std::int64_t rows = std::max<std::int64_t>(field(c, "rows"), 1);
+  const std::int64_t hidden = field(c, "k");
+  const std::int64_t wide = field(c, "n");           // gate and up together
+  std::vector<std::int64_t> of_expert;
+  for (std::int64_t e = 0; e < experts; ++e) of_expert.push_back(dealt_rows(rows, experts, e));
+  const OwnedStream stream;
+  const int copies = copies_of(static_cast<double>(experts * wide * hidden) * 3);
+  std::vector<Buffer<char>> weights;
+  const Buffer<char> x = random_operand(rows * hidden, ProductFormat::kBf16, 1, stream.get());
+  const Buffer<char> both(rows * wide * 2), middle(rows * wide), out(rows * hidden * 2);
+  std::vector<std::unique_ptr<GroupedProduct>> products;
+  for (int i = 0; i < copies; ++i) {
+    weights.push_back(random_operand(experts * wide * hidden, ProductFormat::kBf16, static_cast<std::uint64_t>(i) + 2, stream.get()));
+    products.push_back(std::make_unique<GroupedProduct>(of_expert, wide, hidden, x, weights.back(), both));
+    weights.push_back(random_operand(experts * wide / 2 * hidden, ProductFormat::kBf16, static_cast<std::uint64_t>(i) + 99, stream.get()));
+    products.push_back(std::make_unique<GroupedProduct>(of_expert, hidden, wide / 2, middle, weights.back(), out));
+  }
+  const CapturedGraph graph(stream.get(), [&] {
+    for (std::size_t i = 0; i < products.size(); i += 2) {
+      products[i]->run(stream.get());
+      launch_swiglu_rows(both.get(), middle.get(), rows, wide / 2, stream.get());
+      products[i + 1]->run(stream.get());
+    }
+  });
+  return sampled(graph, stream.get(), copies, rule, "cuBLAS grouped products, without permutation");
 }
 
 DeviceTiming time_attention(const NodeCase& c, const StoppingRule& rule) {
@@ -130,6 +167,16 @@ DeviceTiming time_elementwise(const NodeCase& c, const StoppingRule& rule) {
   return sampled(graph, stream.get(), 1, rule, "norm with residual");
 }
 
+// As many bytes as the node moves, from fp32 to the bf16 of a cache.
+DeviceTiming time_cache_write(const NodeCase& c, const StoppingRule& rule) {
+  const std::int64_t count = std::max<std::int64_t>(static_cast<std::int64_t>(c.bytes) / 6, 1);
+  const OwnedStream stream;
+  const Buffer<float> x = random_floats(count, 1, stream.get());
+  const Buffer<char> cache(count * 2);
+  const CapturedGraph graph(stream.get(), [&] { launch_to_bf16(x.get(), cache.get(), count, stream.get()); });
+  return sampled(graph, stream.get(), 1, rule, "conversion to the cache's format");
+}
+
 class CudaBackend : public DeviceBackend {
  public:
   explicit CudaBackend(int devices) : devices_(devices), fp32_(Storage::kFp32, devices), bf16_(Storage::kBf16, devices) {}
@@ -151,15 +198,24 @@ class CudaBackend : public DeviceBackend {
     return header;
   }
 
+  [[nodiscard]] std::unique_ptr<PayloadMover> mover(Transport& envelopes, Transport::Milliseconds timeout) override {
+    if (!envelopes.several_processes()) return envelopes.ranks() <= devices_ ? std::make_unique<NcclMover>(envelopes.ranks()) : nullptr;
+    return std::make_unique<NcclMover>(envelopes.local_ranks(envelopes.ranks()).front(), local_rank() % devices_, envelopes, timeout);
+  }
+
   [[nodiscard]] std::optional<DeviceTiming> time(const NodeCase& c, const StoppingRule& rule) override {
     check(cudaSetDevice(0), "device 0");
-    if (c.kind == "gemm") return field(c, "batch") == 1 ? std::optional(time_product(c, rule)) : std::nullopt;
+    if (c.kind == "gemm") return time_product(c, rule);
+    if (c.kind == "grouped_gemm") return c.format == "bf16" && is_gated(c) ? std::optional(time_experts(c, rule)) : std::nullopt;
+    if (c.kind == "cache_write") return time_cache_write(c, rule);
     if (c.kind == "attention_decode" || c.kind == "attention_prefill") return field(c, "heads") > 0 ? std::optional(time_attention(c, rule)) : std::nullopt;
     if (c.kind == "elementwise") return time_elementwise(c, rule);
     return field(c, "message_bytes") > 0 ? time_collective(c, rule) : std::nullopt;
   }
 
  private:
+  static bool is_gated(const NodeCase& c) { return c.graph->op_of(c.graph->nodes[c.node]).experts.gated; }
+
   std::optional<DeviceTiming> time_collective(const NodeCase& c, const StoppingRule& rule) {
     const auto ranks = static_cast<int>(field(c, "group"));
     if (ranks > devices_ || ranks < 2) return std::nullopt;
@@ -195,7 +251,7 @@ class CudaBackend : public DeviceBackend {
       samples.push_back(seconds(start) / kCalls);
     } while (!rule.is_enough(samples, seconds(begin)));
     const std::size_t taken = samples.size();
-    return DeviceTiming{summary_of(std::move(samples)), taken, "NCCL " + NcclRanks::version()};
+    return DeviceTiming{summary_of(std::move(samples)), taken, device_clock(0).sm_mhz, "NCCL " + NcclRanks::version()};
   }
 
   int devices_;

@@ -9,6 +9,7 @@
 #include "calibrate/cuda/launchers.h"
 #include "calibrate/kernels/matmul.h"
 #include "calibrate/kernels/norm.h"
+#include "calibrate/launch/launched_rank.h"
 #include "calibrate/token_id.h"
 
 namespace shardplan::cuda {
@@ -154,7 +155,7 @@ void run_product(const ProductShapes& shapes, const Buffer<float>& x, const Buff
 
 void CudaKernels::take_device() const {
   static std::atomic<int> next{0};
-  thread_local const int device = next++ % devices_;
+  thread_local const int device = (local_rank() + next++) % devices_;   // a process for each rank has its own
   check(cudaSetDevice(device), "device");
 }
 

@@ -58,6 +58,16 @@ __global__ void swiglu(const float* gate, const float* up, float* out, std::int6
   if (i < count) out[i] = gate[i] / (1.0F + expf(-gate[i])) * up[i];
 }
 
+// Gate and up of a row lie side by side.
+__global__ void swiglu_rows(const __nv_bfloat16* rows, __nv_bfloat16* out, std::int64_t count, std::int64_t width) {
+  const std::int64_t i = thread_index();
+  if (i >= count) return;
+  const std::int64_t row = i / width * 2 * width + i % width;
+  const float gate = __bfloat162float(rows[row]);
+  const float up = __bfloat162float(rows[row + width]);
+  out[i] = __float2bfloat16_rn(gate / (1.0F + expf(-gate)) * up);
+}
+
 __global__ void to_bf16(const float* from, __nv_bfloat16* to, std::int64_t count) {
   const std::int64_t i = thread_index();
   if (i < count) to[i] = __float2bfloat16_rn(from[i]);
@@ -94,6 +104,12 @@ void launch_rotary(float* x, const std::int64_t* positions, std::int64_t rows, s
 void launch_swiglu(const float* gate, const float* up, float* out, std::int64_t count, Stream stream) {
   if (count == 0) return;
   swiglu<<<blocks_of(count), kThreads, 0, stream>>>(gate, up, out, count);
+  check(cudaGetLastError(), "SwiGLU");
+}
+
+void launch_swiglu_rows(const void* rows, void* out, std::int64_t count, std::int64_t width, Stream stream) {
+  if (count == 0) return;
+  swiglu_rows<<<blocks_of(count * width), kThreads, 0, stream>>>(static_cast<const __nv_bfloat16*>(rows), static_cast<__nv_bfloat16*>(out), count * width, width);
   check(cudaGetLastError(), "SwiGLU");
 }
 

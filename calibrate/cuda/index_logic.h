@@ -49,6 +49,11 @@ SHARDPLAN_ON_BOTH constexpr bool sees(std::int64_t query_request, std::int64_t q
   return window == 0 || query - key < window;
 }
 
+// Rows of expert `expert` when `rows` are dealt evenly over `experts`: those in front take one more.
+SHARDPLAN_ON_BOTH constexpr std::int64_t dealt_rows(std::int64_t rows, std::int64_t experts, std::int64_t expert) {
+  return rows / experts + (expert < rows % experts ? 1 : 0);
+}
+
 // Rows of an expert in the permuted order, padded to whole tiles of `tile` rows: where expert e begins is the sum over those before.
 SHARDPLAN_ON_BOTH constexpr std::int64_t padded_rows(std::int64_t rows, std::int64_t tile) { return (rows + tile - 1) / tile * tile; }
 

@@ -49,6 +49,8 @@ void launch_rms_norm(const float* x, float* residual, const float* weight, float
 void launch_rotary(float* x, const std::int64_t* positions, std::int64_t rows, std::int64_t width, std::int64_t columns, Stream stream);
 // silu(gate) * up.
 void launch_swiglu(const float* gate, const float* up, float* out, std::int64_t count, Stream stream);
+// The same in bf16: [rows, 2 * width] with gate before up -> [rows, width].
+void launch_swiglu_rows(const void* rows, void* out, std::int64_t count, std::int64_t width, Stream stream);
 
 // The per_token largest of each token's logits, ties to the lower index; weights from the softmax over all, renormalised if asked.
 void launch_route(const float* logits, std::int32_t* experts, float* weights, std::int64_t tokens, std::int64_t expert_count, std::int64_t per_token,

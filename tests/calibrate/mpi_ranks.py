@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The program with its ranks in processes of an MPI launcher.
+"""The program with its ranks in processes of a launcher: of MPI, or one that sets RANK and WORLD_SIZE.
 
     mpi_ranks.py PROGRAM ranks N       a check on N processes holds
     mpi_ranks.py PROGRAM broken        a spoiled check ends with status 1 and its table
@@ -7,6 +7,9 @@
     mpi_ranks.py PROGRAM killed        a rank that is killed is named, with what the others were doing
     mpi_ranks.py PROGRAM stopped       a rank that hangs is named by who waits for it, and the run ends
     mpi_ranks.py PROGRAM namespaces    ranks in two network namespaces, over a virtual wire
+    mpi_ranks.py PROGRAM variables N   a check on N processes that know their rank from variables holds
+    mpi_ranks.py PROGRAM gone          of two such processes one is killed: the other says so and ends
+    mpi_ranks.py PROGRAM slurm         two processes with the variables of srun
 
 Exit status: 0 as expected, 1 not, 4 skipped, with the reason.
 """
@@ -14,6 +17,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -109,6 +113,55 @@ def check_stopped(program):
     return require(fine, f"status {status} after {seconds:.0f} s", said)
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def without_launcher():
+    return {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PMI", "SLURM_", "TORCHELASTIC"))}
+
+
+def start_all(program, count, variables, *words):
+    return [subprocess.Popen([program, *CHECK, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+                             env={**without_launcher(), **variables(rank)}) for rank in range(count)]
+
+
+def torch_variables(count, port):
+    return lambda rank: {"RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+
+
+def hold(processes, count):
+    said = [process.communicate(timeout=240) for process in processes]
+    fine = all(process.returncode == 0 for process in processes) and f"up to {count} ranks in {count} processes" in said[0][0] and ", 0 broken" in said[0][0]
+    return require(fine and not any(out for out, _ in said[1:]), "the check does not hold", "\n".join(out + err for out, err in said))
+
+
+def check_variables(program, count):
+    number = int(count)
+    return hold(start_all(program, number, torch_variables(number, free_port()), "--model", "dense", "--lowering", "tensor_parallel"), number)
+
+
+def check_slurm(program):
+    port = free_port()
+    variables = lambda rank: {"SLURM_PROCID": str(rank), "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": str(rank), "SLURM_STEP_NODELIST": "localhost",
+                              "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "MASTER_PORT": str(port)}
+    return hold(start_all(program, 2, variables, "--model", "dense", "--lowering", "tensor_parallel"), 2)
+
+
+def check_gone(program):
+    processes = start_all(program, 2, torch_variables(2, free_port()), "--model", "small", "--timeout-ms", "5000")
+    time.sleep(3)
+    processes[1].kill()
+    start = time.monotonic()
+    out, err = processes[0].communicate(timeout=60)
+    seconds = time.monotonic() - start
+    processes[1].communicate()
+    fine = processes[0].returncode in (1, 3) and seconds < 30 and re.search(r"rank 1 (has hung up|does not answer)", out + err)
+    return require(fine, f"status {processes[0].returncode} after {seconds:.0f} s", out + err)
+
+
 class Namespaces:
     """Two network namespaces joined by a virtual wire, each standing for a node."""
 
@@ -165,7 +218,8 @@ def check_namespaces(program):
 
 def main():
     program, what, *rest = sys.argv[1:]
-    if not os.access(program, os.X_OK) or shutil.which("mpirun") is None:
+    needs_mpi = what not in ("variables", "gone", "slurm")
+    if not os.access(program, os.X_OK) or (needs_mpi and shutil.which("mpirun") is None):
         print("skipped: no program, or no mpirun")
         return SKIPPED
     return globals()[f"check_{what}"](os.path.abspath(program), *rest)

@@ -1,4 +1,4 @@
-#include "calibrate/mpi/last_words.h"
+#include "calibrate/launch/last_words.h"
 
 #include <csignal>
 #include <cstddef>

@@ -1,0 +1,50 @@
+// Numbers from device to device over NCCL's send and receive: a communicator of two for each ordered pair of ranks, so that no
+// pair waits behind another and the two directions of one never wait for each other.
+//
+// Rank r of one process is on device r; with a process for each rank on the process's own device.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "calibrate/cuda/memory.h"
+#include "calibrate/payload_transport.h"
+
+namespace shardplan::cuda {
+
+class NcclMover : public PayloadMover {
+ public:
+  // All ranks are this process's: pairs are joined when they first speak.
+  explicit NcclMover(int ranks);
+  // Rank `rank` alone is; every process calls this at once, and ids are shared over `transport`.
+  NcclMover(int rank, int device, Transport& transport, Transport::Milliseconds timeout);
+  ~NcclMover() override;
+  NcclMover(const NcclMover&) = delete;
+  NcclMover& operator=(const NcclMover&) = delete;
+
+  void send(int from, int to, const std::vector<float>& values) override;
+  std::vector<float> receive(int from, int to, std::size_t count, Transport::Milliseconds timeout) override;
+
+ private:
+  struct End {                       // one rank's of a pair
+    int device = 0;
+    ncclComm_t communicator = nullptr;
+    std::unique_ptr<OwnedStream> stream;
+    std::vector<Buffer<float>> in_flight;
+  };
+  struct Pair {
+    End sender;
+    End receiver;
+  };
+  Pair& pair(int from, int to);
+  [[nodiscard]] End open_end(int device, const std::string& id, int place) const;
+
+  bool whole_;                       // all ranks are here
+  int device_ = 0;
+  std::mutex mutex_;
+  std::map<std::pair<int, int>, std::unique_ptr<Pair>> pairs_;
+};
+
+}  // namespace shardplan::cuda
