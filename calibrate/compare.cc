@@ -28,7 +28,8 @@ std::map<TensorId, TensorId> originals(const StepGraph& graph) {
 
 class Comparer {
  public:
-  Comparer(const GraphResult& sharded, const GraphResult& whole) : sharded_(sharded), originals_(originals(*sharded.graph)) {
+  Comparer(const GraphResult& sharded, const GraphResult& whole, const Allowance& allowance)
+      : sharded_(sharded), originals_(originals(*sharded.graph)), allowance_(allowance) {
     for (std::size_t v = 0; v < whole.graph->values.size(); ++v) {
       const LocalArray& array = whole.values[0][v];
       if (!array.dims.empty()) references_[whole.graph->values[v].tensor] = &array;
@@ -53,10 +54,19 @@ class Comparer {
   [[nodiscard]] int ranks() const { return static_cast<int>(sharded_.values.size()); }
   [[nodiscard]] const char* name(std::size_t value) const { return sharded_.graph->tensor_of(static_cast<ValueId>(value)).name; }
 
+  [[nodiscard]] TensorId original(std::size_t value) const {
+    const TensorId tensor = sharded_.graph->values[value].tensor;
+    const auto found = originals_.find(tensor);
+    return found != originals_.end() ? found->second : tensor;
+  }
+
+  [[nodiscard]] double allowed(std::size_t value) const {
+    const auto found = allowance_.of_tensor.find(original(value));
+    return found == allowance_.of_tensor.end() ? allowance_.least : std::max(allowance_.least, found->second);
+  }
+
   [[nodiscard]] const LocalArray& reference(std::size_t value) const {
-    TensorId tensor = sharded_.graph->values[value].tensor;
-    const auto original = originals_.find(tensor);
-    if (original != originals_.end()) tensor = original->second;
+    const TensorId tensor = original(value);
     const auto it = references_.find(tensor);
     if (it == references_.end()) throw InternalError(std::string("no reference for ") + name(value));
     return *it->second;
@@ -65,8 +75,10 @@ class Comparer {
   void note(std::size_t value, int rank, float got, float want, double scale) {
     const double difference = std::abs(static_cast<double>(got) - static_cast<double>(want));
     const double error = std::isfinite(difference) ? difference / scale : std::numeric_limits<double>::infinity();
-    if (error <= result_.worst_error_ratio) return;
-    result_.worst_error_ratio = error;
+    result_.worst_error_ratio = std::max(result_.worst_error_ratio, error);
+    const double share = error / allowed(value);
+    if (share <= result_.worst_share_ratio) return;
+    result_.worst_share_ratio = share;
     result_.worst_tensor = name(value);
     result_.worst_rank = rank;
   }
@@ -133,6 +145,7 @@ class Comparer {
   const GraphResult& sharded_;
   std::map<TensorId, TensorId> originals_;
   std::map<TensorId, const LocalArray*> references_;
+  const Allowance& allowance_;
   Comparison result_;
 };
 
@@ -141,13 +154,33 @@ class Comparer {
 void Comparison::absorb(const Comparison& other) {
   values += other.values;
   partials += other.partials;
-  worst_share_ratio = std::max(worst_share_ratio, other.worst_share_ratio);
-  if (other.worst_error_ratio <= worst_error_ratio) return;
-  worst_error_ratio = other.worst_error_ratio;
+  worst_error_ratio = std::max(worst_error_ratio, other.worst_error_ratio);
+  if (other.worst_share_ratio <= worst_share_ratio) return;
+  worst_share_ratio = other.worst_share_ratio;
   worst_tensor = other.worst_tensor;
   worst_rank = other.worst_rank;
 }
 
-Comparison compare(const GraphResult& sharded, const GraphResult& whole) { return Comparer(sharded, whole).run(); }
+Comparison compare(const GraphResult& sharded, const GraphResult& whole, const Allowance& allowance) {
+  return Comparer(sharded, whole, allowance).run();
+}
+
+TensorErrors tensor_errors(const GraphResult& run, const GraphResult& other) {
+  TensorErrors errors;
+  for (std::size_t v = 0; v < other.graph->values.size(); ++v) {
+    const LocalArray& want = other.values[0][v];
+    const LocalArray& got = run.values[0][v];
+    if (want.dims.empty() || got.values.size() != want.values.size()) continue;
+    double largest = 1e-30;
+    double difference = 0;
+    for (std::size_t i = 0; i < want.values.size(); ++i) {
+      largest = std::max(largest, std::abs(static_cast<double>(want.values[i])));
+      difference = std::max(difference, std::abs(static_cast<double>(got.values[i]) - static_cast<double>(want.values[i])));
+    }
+    double& worst = errors[other.graph->values[v].tensor];
+    worst = std::max(worst, difference / largest);
+  }
+  return errors;
+}
 
 }  // namespace shardplan

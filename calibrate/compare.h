@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "calibrate/executor.h"
@@ -13,16 +14,25 @@ namespace shardplan {
 
 struct Comparison {
   double worst_error_ratio = 0;
-  std::string worst_tensor;
+  double worst_share_ratio = 0;   // largest error over what is allowed there; above 1: it does not hold
+  std::string worst_tensor;       // of that
   int worst_rank = -1;
-  double worst_share_ratio = 0;   // largest error of a graph over what is allowed there; above 1: it does not hold
   std::int64_t values = 0;     // (value, rank) pairs compared directly
   std::int64_t partials = 0;   // (value, group) pairs compared after summing or merging
 
   void absorb(const Comparison& other);
 };
 
+// What errors are allowed: of a tensor what is listed for it, otherwise `least`, which no tensor goes under.
+using TensorErrors = std::map<TensorId, double>;
+struct Allowance {
+  double least = 0;
+  TensorErrors of_tensor{};
+};
+
 // Both results are of the same logical graph. InternalError when a tensor has no reference.
-[[nodiscard]] Comparison compare(const GraphResult& sharded, const GraphResult& whole);
+[[nodiscard]] Comparison compare(const GraphResult& sharded, const GraphResult& whole, const Allowance& allowance);
+// Error of each tensor of one run of a graph against another run of the same.
+[[nodiscard]] TensorErrors tensor_errors(const GraphResult& run, const GraphResult& other);
 
 }  // namespace shardplan

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/errors.h"
-#include "calibrate/byte_stream.h"
+#include "calibrate/core_wait.h"
 #include "calibrate/graph_plan.h"
 #include "calibrate/rank_runner.h"
 #include "calibrate/run_exchange.h"
@@ -60,6 +60,7 @@ Executor::Executor(int stages, int ranks_per_stage, ExecutorOptions options)
     : stages_(stages), ranks_(ranks_per_stage), options_(std::move(options)), source_(options_.seed),
       caches_(static_cast<std::size_t>(stages * ranks_per_stage)), weights_(caches_.size()) {
   if (options_.kernels == nullptr) options_.kernels = &host_kernels();
+  for (std::size_t rank = 0; options_.dither != 0 && rank < caches_.size(); ++rank) dithers_.emplace_back(options_.dither + rank);
 }
 
 Executor::Prepared Executor::prepare(const Program& program, const RaggedBatch& batch) const {
@@ -80,7 +81,7 @@ Executor::Prepared Executor::prepare(const Program& program, const RaggedBatch& 
 RankContext Executor::context_of(int rank) {
   const auto at = static_cast<std::size_t>(rank);
   return {.source = source_, .kernels = *options_.kernels, .cache = caches_[at], .weights = weights_[at], .storage = options_.storage,
-          .record = options_.record.get(), .follow = options_.follow.get(), .tokens = options_.tokens.get(), .tamper = options_.communicator.tamper};
+          .record = options_.record.get(), .follow = options_.follow.get(), .tokens = options_.tokens.get(), .dither = dithers_.empty() ? nullptr : &dithers_[at], .tamper = options_.communicator.tamper};
 }
 
 RunResult Executor::run(const Program& program, const RaggedBatch& batch) {
@@ -106,18 +107,25 @@ RunResult Executor::run(const Program& program, const RaggedBatch& batch) {
 TimedRun Executor::run_timed(const Program& program, const RaggedBatch& batch, int repeats) {
   const Prepared prepared = prepare(program, batch);
   Communicator communicator(stages_ * ranks_, options_.communicator);
-  std::vector<std::vector<double>> seconds(caches_.size());
+  std::vector<std::vector<Sample>> samples(caches_.size());
   std::vector<HeldBytes> held(caches_.size());
   communicator.run([&](Endpoint& endpoint) {
     const auto at = static_cast<std::size_t>(endpoint.rank());
     const int stage = endpoint.rank() / ranks_;
     const RankContext context = context_of(endpoint.rank());
+    const CoreWait core;
     for (int i = 0; i < repeats; ++i) {
-      RankRunner runner(endpoint, context, {.ranks = ranks_, .invent_prefix = options_.invent_prefix && i == 0, .drop_dead = true});
+      RankRunner runner(endpoint, context, {.ranks = ranks_, .invent_prefix = options_.invent_prefix && i == 0, .drop_dead = true, .count_live = i == 0});
+      const double waited = core.seconds();
       endpoint.barrier();
+      const double gathered = core.seconds();
+      const double worked = CoreWait::busy_seconds();
       const auto start = Clock::now();
       prepared.walk(runner, stage, [](std::size_t, const std::vector<LocalArray>&) {});
-      seconds[at].push_back(seconds_since(start));
+      const double seconds = seconds_since(start);
+      const double busy = CoreWait::busy_seconds() - worked;
+      const double done = core.seconds();
+      samples[at].push_back({seconds, done - waited, done - gathered, busy});
       held[at].absorb(runner.held());
     }
     std::vector<const GraphPlan*> plans;
@@ -126,7 +134,7 @@ TimedRun Executor::run_timed(const Program& program, const RaggedBatch& batch, i
     }
     held[at].absorb(stored_bytes(plans, endpoint.rank() % ranks_, caches_[at]));
   });
-  return slowest_of(communicator.transport(), options_.communicator.timeout, seconds, held);
+  return slowest_of(communicator.transport(), options_.communicator.timeout, samples, held);
 }
 
 }  // namespace shardplan

@@ -14,6 +14,7 @@
 #include "calibrate/communicator.h"
 #include "calibrate/kernels/kernels.h"
 #include "calibrate/local_array.h"
+#include "calibrate/run/stopping_rule.h"
 #include "calibrate/tensor_source.h"
 #include "calibrate/token_book.h"
 #include "calibrate/weight_store.h"
@@ -57,7 +58,7 @@ struct HeldBytes {
 
 // Several runs of one step, values dropped as soon as nobody reads them.
 struct TimedRun {
-  std::vector<double> seconds;   // of each repetition: the slowest rank's
+  std::vector<Sample> samples;   // of each repetition: the slowest rank's
   HeldBytes held;                // of the fullest rank
 };
 
@@ -69,6 +70,7 @@ struct ExecutorOptions {
   std::shared_ptr<ChoiceLog> record;         // takes the choices of every run
   std::shared_ptr<const ChoiceLog> follow;   // choices that every run follows
   std::shared_ptr<const TokenBook> tokens; // what decode steps embed
+  std::uint64_t dither = 0;                // not 0: seed of roundings otherwise than to the nearest
   CommunicatorOptions communicator;
 };
 
@@ -92,6 +94,7 @@ class Executor {
   TensorSource source_;
   std::vector<CacheStore> caches_;     // by communicator rank
   std::vector<WeightStore> weights_;
+  std::vector<Dither> dithers_;        // by communicator rank, or empty
 };
 
 }  // namespace shardplan

@@ -68,6 +68,22 @@ NodePlan plan_node(const GraphPlan& plan, const Node& node) {
 GraphPlan::GraphPlan(const StepGraph& step_graph, const RaggedBatch& step_batch)
     : graph(step_graph), batch(step_batch), layouts(step_graph, step_batch) {
   for (const Node& node : graph.nodes) nodes.push_back(plan_node(*this, node));
+  last_reader.resize(graph.values.size(), 0);
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const ValueId id : graph.nodes[n].inputs) last_reader[static_cast<std::size_t>(id)] = n;
+  }
+  for (const ValueId id : {graph.residual_in, graph.residual_out}) {
+    if (id >= 0) last_reader[static_cast<std::size_t>(id)] = graph.nodes.size();
+  }
+  dead_after.resize(graph.nodes.size());
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    for (const ValueList* list : {&node.inputs, &node.outputs}) {
+      for (const ValueId id : *list) {
+        if (last_reader[static_cast<std::size_t>(id)] <= n) dead_after[n].push_back(id);
+      }
+    }
+  }
 }
 
 }  // namespace shardplan

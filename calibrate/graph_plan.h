@@ -28,6 +28,8 @@ struct GraphPlan {
   const RaggedBatch& batch;
   Layouts layouts;
   std::vector<NodePlan> nodes;
+  std::vector<std::size_t> last_reader;        // of each value the last node that reads it; of the residual stream none
+  std::vector<std::vector<ValueId>> dead_after; // [node]
 };
 
 }  // namespace shardplan

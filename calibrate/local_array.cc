@@ -43,7 +43,11 @@ LocalArray::LocalArray(LocalDims local_dims, int floats_per_element, bool with_l
 
 std::int64_t LocalArray::columns() const { return dims.empty() ? 1 : static_cast<std::int64_t>(dims.back().ids.size()); }
 
-std::int64_t LocalArray::rows() const { return element_count(row_dims(dims)); }
+std::int64_t LocalArray::rows() const {
+  std::int64_t count = 1;
+  for (std::size_t d = 0; d + 1 < dims.size(); ++d) count *= static_cast<std::int64_t>(dims[d].ids.size());
+  return count;
+}
 
 bool LocalArray::has(Dim dim) const { return find_dim(dims, dim) != nullptr; }
 

@@ -8,6 +8,10 @@
 namespace shardplan {
 namespace {
 
+constexpr std::uint64_t kDitheredRuns = 3;
+constexpr double kDitherMargin = 2;
+constexpr double kOneRounding = 1.0 / 256;   // bf16: from one number to the next
+
 ExecutorOptions sharded_options(const ProofOptions& options, std::shared_ptr<const ChoiceLog> follow, std::shared_ptr<const TokenBook> tokens) {
   ExecutorOptions result{.seed = options.seed, .invent_prefix = options.invent_prefix, .storage = options.storage, .kernels = options.kernels};
   result.follow = std::move(follow);
@@ -28,17 +32,13 @@ std::vector<std::int64_t> layer_split(const ModelSpec& model, const ParallelConf
   return config.pp_layers.empty() ? even_layer_split(model.layer_count(), config.pp) : config.pp_layers;
 }
 
-// Graph by graph. `stores`: in a row before each graph's end.
-ProofResult hold_together(const RunResult& run, const RunResult& reference, const RaggedBatch& batch, Storage storage) {
+// Graph by graph; without allowances the fixed tolerance.
+ProofResult hold_together(const RunResult& run, const RunResult& reference, const RaggedBatch& batch, const std::vector<Allowance>& allowances) {
   ensure(run.graphs.size() == reference.graphs.size(), "both programs have the same graphs");
   ProofResult result;
-  std::int64_t stores = 0;
   for (std::size_t i = 0; i < run.graphs.size(); ++i) {
     const bool boundary = i + 1 < run.graphs.size() && run.graphs[i + 1].stage != run.graphs[i].stage;
-    stores += static_cast<std::int64_t>(run.graphs[i].graph->nodes.size());
-    Comparison values = compare(run.graphs[i], reference.graphs[i]);
-    values.worst_share_ratio = values.worst_error_ratio / tolerance(storage, stores);
-    result.values.absorb(values);
+    result.values.absorb(compare(run.graphs[i], reference.graphs[i], allowances.empty() ? Allowance{kProofTolerance} : allowances[i]));
     result.bytes.absorb(check_bytes({run, static_cast<int>(i), reference.graphs[i], batch, boundary}));
   }
   for (const Traffic& traffic : run.traffic) {
@@ -98,14 +98,37 @@ Proof::Proof(const ModelSpec& model, const ParallelConfig& config, const ProofOp
       sharded_tokens_(std::make_shared<TokenBook>()), whole_tokens_(std::make_shared<TokenBook>()),
       sharded_(options.kind ? 1 : static_cast<int>(config.pp), static_cast<int>(config.stage_ranks()),
                sharded_options(options, choices_, sharded_tokens_)),
-      whole_(1, 1, whole_options(options, choices_, whole_tokens_)) {}
+      whole_(1, 1, whole_options(options, choices_, whole_tokens_)) {
+  if (options.storage == Storage::kFp32 && !options.measured_tolerance) return;
+  for (std::uint64_t seed = 1; seed <= kDitheredRuns; ++seed) {
+    ExecutorOptions dithered = whole_options(options, nullptr, whole_tokens_);
+    dithered.follow = choices_;
+    dithered.dither = seed;
+    dithered_.push_back(std::make_unique<Executor>(1, 1, dithered));
+  }
+}
+
+std::vector<Allowance> Proof::allowances(const Program& program, const RaggedBatch& batch, const RunResult& reference) {
+  if (dithered_.empty()) return {};
+  std::vector<Allowance> result(reference.graphs.size(), {options_.storage == Storage::kBf16 ? kOneRounding : kProofTolerance});
+  for (const auto& executor : dithered_) {
+    const RunResult run = executor->run(program, batch);
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      for (const auto& [tensor, error] : tensor_errors(run.graphs[i], reference.graphs[i])) {
+        double& allowed = result[i].of_tensor[tensor];
+        allowed = std::max(allowed, kDitherMargin * error + result[i].least);
+      }
+    }
+  }
+  return result;
+}
 
 ProofResult Proof::step(StepForm form, const RaggedBatch& batch) {
   const LoweredProgram many = lower_program(model_, config_, form, options_.kind);
   const LoweredProgram one = lower_program(model_, ParallelConfig{}, form, options_.kind);
   const RunResult reference = whole_.run(one.program, batch);
   const RunResult run = sharded_.run(many.program, batch);
-  const ProofResult result = hold_together(run, reference, batch, options_.storage);
+  const ProofResult result = hold_together(run, reference, batch, allowances(one.program, batch, reference));
   keep_tokens(reference, *whole_tokens_);
   keep_tokens(run, *sharded_tokens_);
   return result;
@@ -117,7 +140,7 @@ ProofResult prove(const GraphPair& graphs, const RaggedBatch& batch, const Proof
   Executor many(1, static_cast<int>(graphs.sharded.mesh.ranks()), sharded_options(options, choices, nullptr));
   const RunResult reference = one.run({{{{&graphs.whole, 0}}}}, batch);
   const RunResult run = many.run({{{{&graphs.sharded, 0}}}}, batch);
-  return hold_together(run, reference, batch, options.storage);
+  return hold_together(run, reference, batch, {});
 }
 
 ProofResult prove(const ProofCase& proof_case, std::uint64_t seed) {

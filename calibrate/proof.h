@@ -4,6 +4,11 @@
 // A proof lowers the model for the configuration and for one rank, and runs steps of both side by side, each with caches
 // that live on, so that a prefill and the decode steps after it must agree on where cached rows lie. Decode steps embed the
 // tokens that the step before sampled, each run its own.
+//
+// Where roundings matter (bf16; layers that make much of small differences) what is allowed is measured: beside the unsharded
+// run go three of it that round otherwise at each store and follow its choices. A sharded value may differ from the unsharded
+// one by twice what the three differ by at most, and by one rounding: the two runs have independent roundings as well, those of
+// partial sums on the wire instead of dithered ones.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +40,7 @@ struct ProofOptions {
   const Kernels* kernels = nullptr;         // of the sharded run; the reference always runs on the host's
   std::chrono::milliseconds timeout{10000};
   std::shared_ptr<Transport> transport;     // of the sharded run; nullptr: threads
+  bool measured_tolerance = false;          // as bf16 has in any case
 };
 
 // Graphs of a configuration, and the program that runs them.
@@ -56,6 +62,8 @@ class Proof {
   void change_config(const ParallelConfig& config) { config_ = config; }
 
  private:
+  [[nodiscard]] std::vector<Allowance> allowances(const Program& program, const RaggedBatch& batch, const RunResult& reference);
+
   ModelSpec model_;
   ParallelConfig config_;
   ProofOptions options_;
@@ -64,6 +72,7 @@ class Proof {
   std::shared_ptr<TokenBook> whole_tokens_;
   Executor sharded_;
   Executor whole_;
+  std::vector<std::unique_ptr<Executor>> dithered_;   // the unsharded run with other roundings
 };
 
 // One step of one lowered graph against the same logical graph lowered for one rank.

@@ -29,18 +29,6 @@ bool is_live_activation(const RankState& state, ValueId id) {
   return state.graph().tensor_of(id).lifetime == Lifetime::kActivation && !state.graph().value(id).streamed;
 }
 
-// Index of the last node that reads each value; the residual stream is never dead.
-std::vector<std::size_t> last_readers(const StepGraph& graph) {
-  std::vector<std::size_t> last(graph.values.size(), 0);
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    for (const ValueId id : graph.nodes[n].inputs) last[static_cast<std::size_t>(id)] = n;
-  }
-  for (const ValueId id : {graph.residual_in, graph.residual_out}) {
-    if (id >= 0) last[static_cast<std::size_t>(id)] = graph.nodes.size();
-  }
-  return last;
-}
-
 }  // namespace
 
 void HeldBytes::absorb(const HeldBytes& other) {
@@ -63,16 +51,10 @@ void RankRunner::run_node(RankState& state, std::size_t index, int step) {
 }
 
 // After a node: what is live is what was computed and will still be read; an input of a node in place is its output.
-void RankRunner::count_live(RankState& state, std::size_t index) {
-  const StepGraph& graph = state.graph();
-  const auto last = last_readers(graph);
-  const auto drop = [&] {
-    for (std::size_t id = 0; id < last.size(); ++id) {
-      if (last[id] <= index) state.values[id] = LocalArray();
-    }
-  };
-  const Node& node = graph.nodes[index];
-  const bool in_place = is_in_place(graph, node);
+void RankRunner::count_live(const RankState& state, std::size_t index) {
+  const auto& last = state.plan.last_reader;
+  const Node& node = state.graph().nodes[index];
+  const bool in_place = is_in_place(state.graph(), node);
   const auto unread_output = [&](ValueId id) { return std::find(node.outputs.begin(), node.outputs.end(), id) != node.outputs.end(); };
   double live = 0;
   for (std::size_t v = 0; v < last.size(); ++v) {
@@ -81,7 +63,6 @@ void RankRunner::count_live(RankState& state, std::size_t index) {
     if (is_live_activation(state, id) && (read_later || !in_place)) live += declared_bytes(state, id);
   }
   held_.activations = std::max(held_.activations, live);
-  drop();
 }
 
 std::vector<LocalArray> RankRunner::run(const GraphPlan& plan, std::int64_t layer, int step) {
@@ -91,7 +72,9 @@ std::vector<LocalArray> RankRunner::run(const GraphPlan& plan, std::int64_t laye
   if (plan.graph.residual_in >= 0) take_residual(state, step);
   for (std::size_t i = 0; i < plan.graph.nodes.size(); ++i) {
     run_node(state, i, step);
-    if (options_.drop_dead) count_live(state, i);
+    if (options_.count_live) count_live(state, i);
+    if (!options_.drop_dead) continue;
+    for (const ValueId id : plan.dead_after[i]) state.values[static_cast<std::size_t>(id)] = LocalArray();
   }
   if (!options_.drop_dead) {
     for (std::size_t id = 0; id < state.values.size(); ++id) state.gathered(static_cast<ValueId>(id));

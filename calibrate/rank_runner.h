@@ -12,7 +12,8 @@ namespace shardplan {
 struct RankRunnerOptions {
   int ranks = 1;                // of a stage
   bool invent_prefix = false;
-  bool drop_dead = false;       // values go when their last reader is done; what is live is counted
+  bool drop_dead = false;       // values go when their last reader is done
+  bool count_live = false;      // what is live after each node
 };
 
 class RankRunner {
@@ -28,7 +29,7 @@ class RankRunner {
  private:
   void take_residual(RankState& state, int step);
   void run_node(RankState& state, std::size_t index, int step);
-  void count_live(RankState& state, std::size_t index);
+  void count_live(const RankState& state, std::size_t index);
   void keep_residual(const RankState& state, const GraphPlan& plan, int step);
 
   Endpoint& endpoint_;

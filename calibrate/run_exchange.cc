@@ -54,21 +54,21 @@ void exchange_values(Transport& transport, Transport::Milliseconds timeout, RunR
   }
 }
 
-TimedRun slowest_of(Transport& transport, Transport::Milliseconds timeout, const std::vector<std::vector<double>>& seconds,
+TimedRun slowest_of(Transport& transport, Transport::Milliseconds timeout, const std::vector<std::vector<Sample>>& samples,
                     const std::vector<HeldBytes>& held) {
   ByteWriter out;
-  for (std::size_t rank = 0; rank < seconds.size(); ++rank) {
-    out.numbers(seconds[rank]);
+  for (std::size_t rank = 0; rank < samples.size(); ++rank) {
+    out.numbers(samples[rank]);
     out.number(held[rank]);
   }
   TimedRun run;
   for (const std::string& text : transport.share(out.take(), timeout)) {
     ByteReader in(text);
-    for (std::size_t rank = 0; rank < seconds.size(); ++rank) {
-      const auto of_rank = in.numbers<double>();
+    for (std::size_t rank = 0; rank < samples.size(); ++rank) {
+      const auto of_rank = in.numbers<Sample>();
       run.held.absorb(in.number<HeldBytes>());
-      run.seconds.resize(std::max(run.seconds.size(), of_rank.size()), 0.0);
-      for (std::size_t i = 0; i < of_rank.size(); ++i) run.seconds[i] = std::max(run.seconds[i], of_rank[i]);
+      run.samples.resize(std::max(run.samples.size(), of_rank.size()));
+      for (std::size_t i = 0; i < of_rank.size(); ++i) run.samples[i].absorb(of_rank[i]);
     }
   }
   return run;

@@ -10,7 +10,7 @@ namespace shardplan {
 void exchange_values(Transport& transport, Transport::Milliseconds timeout, RunResult& result);
 
 // Of ranks (empty where another process ran them): the slowest of each repetition, the fullest of all.
-[[nodiscard]] TimedRun slowest_of(Transport& transport, Transport::Milliseconds timeout, const std::vector<std::vector<double>>& seconds,
+[[nodiscard]] TimedRun slowest_of(Transport& transport, Transport::Milliseconds timeout, const std::vector<std::vector<Sample>>& samples,
                                   const std::vector<HeldBytes>& held);
 
 }  // namespace shardplan

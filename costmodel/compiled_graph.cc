@@ -21,6 +21,17 @@ StepPart part_of(const WorkForm& form) {
   }
 }
 
+// What a row of the family is called by: small operations by what they are, others by their format.
+std::string row_name(const WorkForm& form, OpKind op) {
+  switch (form.family) {
+    case KernelFamily::kElementwise:
+    case KernelFamily::kCacheWrite:
+    case KernelFamily::kSampling:
+    case KernelFamily::kScan: return op_name(op);
+    default: return form.format != nullptr ? std::string(form.format->name) : "bf16";
+  }
+}
+
 std::string format_name(const WorkForm& form) { return form.format != nullptr ? std::string(form.format->name) : "bf16"; }
 
 // Bytes per element of a product's input, as the product reads it.
@@ -54,7 +65,7 @@ void attach_model(const WorkForm& form, const CollectivePricer& collectives, con
   }
 }
 
-CompiledWork compile_work(const WorkForm& form, const CollectivePricer& collectives, const ExpertLoadModel* experts, SymbolTable& symbols) {
+CompiledWork compile_work(const WorkForm& form, OpKind op, const CollectivePricer& collectives, const ExpertLoadModel* experts, SymbolTable& symbols) {
   const HardwareProfile& hardware = collectives.hardware();
   CompiledWork out;
   out.family = form.family;
@@ -88,7 +99,7 @@ CompiledWork compile_work(const WorkForm& form, const CollectivePricer& collecti
     out.fixed = form.own_kernel ? out.model->parameters.front() * 1e-6 : 0;
     return out;
   }
-  const KernelCoefficients& c = kernel_coefficients(hardware, family_name(form.family), format_name(form));
+  const KernelCoefficients& c = kernel_coefficients(hardware, family_name(form.family), row_name(form, op));
   out.seconds_per_flop = 1 / (peak * c.compute_efficiency);
   out.seconds_per_byte = 1 / (bandwidth * c.memory_efficiency);
   out.fixed = form.own_kernel ? c.fixed.value() : 0;
@@ -182,7 +193,7 @@ CompiledGraph::CompiledGraph(const StepGraph& graph, const CollectivePricer& col
     if (computes(node.kind)) {
       const WorkForm form = work_form(graph, node);
       if (form.terms.empty()) continue;   // views
-      compiled.work = compile_work(form, collectives, experts, symbols);
+      compiled.work = compile_work(form, graph.op_of(node).kind, collectives, experts, symbols);
     }
     if (communicates(node.kind)) {
       compiled.traffic = compile_traffic(graph, node, collectives, experts, symbols, device_axes, boundary);

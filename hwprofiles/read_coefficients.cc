@@ -14,7 +14,7 @@ namespace shardplan {
 namespace {
 
 constexpr auto kFamilies = std::to_array<std::string_view>(
-    {"gemm", "attention_prefill", "attention_decode", "grouped_gemm", "elementwise", "default"});
+    {"gemm", "attention_prefill", "attention_decode", "grouped_gemm", "elementwise", "cache_write", "sampling", "scan", "default"});
 constexpr auto kCollectives =
     std::to_array<std::string_view>({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_receive",
                                      "nvls_all_reduce", "graph_all_reduce", "graph_nvls_all_reduce"});
@@ -144,7 +144,7 @@ void read_kernels(SourcedObject& root, HardwareProfile& profile) {
       model.fit.on = profile.sources["/kernels/" + key];
       return;
     }
-    row.ignore("transferred_from");
+    for (const char* known : {"transferred_from", "points", "held_out_median", "held_out_mean"}) row.ignore(known);
     KernelCoefficients& kernel = profile.kernels[key];
     kernel.fixed = short_time(row, "fixed");
     kernel.compute_efficiency = row.number("compute_efficiency", kMinEfficiency, 1);

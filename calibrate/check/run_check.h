@@ -45,7 +45,4 @@ struct CheckRow {
 // EnvironmentError when ranks are lost; everything else that goes wrong is a fault of the row.
 [[nodiscard]] CheckRow run_check(const CheckCase& check_case, const CheckOptions& options);
 
-// Whether the model can be checked with this storage: choices of sparse attention and recurrent states are fp32's alone.
-[[nodiscard]] bool can_store(const ModelSpec& model, Storage storage);
-
 }  // namespace shardplan

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::size_t kStartSamples = 1500;
 constexpr std::size_t kFinalSamples = 6000;
-constexpr std::size_t kLeastSamples = 20;
 constexpr std::size_t kLeastInRegime = 40;
 constexpr std::size_t kLeastHeld = 12;
 constexpr double kSlowSeries = 1.8;          // median of measured/predicted of a whole series: another tactic, not another size
@@ -116,6 +115,9 @@ const std::vector<ParameterSpec>& parameters_of(const FitInput& input) {
     both.insert(both.end(), kRow.begin(), kRow.end());
     return both;
   }();
+  static const std::vector<ParameterSpec> kRoofline{{"fixed", 0.01, 1e5, 1, 1, ""}, {"compute_efficiency", 1e-5, 1, 0.3, 0.3, ""},
+                                                    {"memory_efficiency", 1e-5, 1, 0.3, 0.3, ""}};
+  if (input.roofline) return kRoofline;
   if (input.collectives.empty()) return form_parameters(input.form);
   return input.collectives.size() == 1 ? kRow : kTwoRows;
 }
@@ -129,8 +131,10 @@ std::uint64_t hash_of(const std::vector<double>& values) {
 }
 
 FitOutcome fit_kernel(const FitInput& input) {
-  FitOutcome out{.key = input.key, .collectives = input.collectives, .model = {}, .dropped = input.dropped};
-  if (input.microseconds.size() < kLeastSamples) throw InputError(input.key, "has too few usable samples", "20 at least");
+  FitOutcome out{.key = input.key, .collectives = input.collectives, .roofline = input.roofline, .model = {}, .dropped = input.dropped};
+  if (input.microseconds.size() < input.least_samples) {
+    throw InputError(input.key, "has too few usable samples", std::to_string(input.least_samples) + " at least");
+  }
   std::vector<std::size_t> train;
   std::vector<std::size_t> test;
   std::vector<std::size_t> all;
@@ -138,7 +142,7 @@ FitOutcome fit_kernel(const FitInput& input) {
     (is_held_out(input.shape[i]) ? test : train).push_back(i);
     all.push_back(i);
   }
-  if (train.size() < kLeastSamples) train = all;
+  if (train.size() < input.least_samples) train = all;
   const std::vector<double> rough = fitted(input, picked(train, kStartSamples), input.start, 8);
   if (!input.series.empty()) {
     std::int64_t slow = 0;

@@ -18,6 +18,8 @@ struct FitInput {
   std::string on;                            // "vllm 0.24.0 gemm_perf"
   KernelForm form = KernelForm::kTileGemm;
   std::vector<std::string> collectives;      // rows of "collectives" instead of a kernel: five parameters of each, in this order
+  bool roofline = false;                     // no form: fixed cost in us, efficiencies of compute and memory
+  std::size_t least_samples = 20;
   std::vector<TileShape> tiles;
   std::vector<double> start;                 // empty: the form's own
   std::vector<bool> held;                    // parameters that do not apply
@@ -34,6 +36,7 @@ struct FitInput {
 struct FitOutcome {
   std::string key;
   std::vector<std::string> collectives;      // as of the input
+  bool roofline = false;
   KernelModel model;
   double held_out_p90 = 0;                   // of |log(measured/predicted)|
   double bias = 0;                           // median of log(measured/predicted)
@@ -44,7 +47,7 @@ struct FitOutcome {
 // The parameters that the input's form has.
 [[nodiscard]] const std::vector<ParameterSpec>& parameters_of(const FitInput& input);
 
-// Needs at least 20 samples that remain; InputError otherwise.
+// Needs the input's least samples; InputError otherwise.
 [[nodiscard]] FitOutcome fit_kernel(const FitInput& input);
 
 // Whether a shape is held out: three of ten.

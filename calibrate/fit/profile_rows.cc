@@ -20,7 +20,19 @@ double rounded(double value) {
 
 double three_places(double value) { return std::stod(fmt::format("{:.3f}", value)); }
 
+Ordered roofline_row(const FitOutcome& fit) {
+  const KernelModel& model = fit.model;
+  return {{"fixed", fmt::format("{:.4g} us", model.parameters[0])},
+          {"compute_efficiency", rounded(model.parameters[1])},
+          {"memory_efficiency", rounded(model.parameters[2])},
+          {"points", model.fit.points},
+          {"held_out_median", three_places(model.fit.held_out_median)},
+          {"held_out_mean", three_places(model.fit.held_out_mean)},
+          {"source", "fitted on " + model.fit.on + "; median and mean error of whole shapes that were held out"}};
+}
+
 Ordered row_of(const FitOutcome& fit) {
+  if (fit.roofline) return roofline_row(fit);
   const KernelModel& model = fit.model;
   Ordered row;
   row["form"] = form_name(model.form);

@@ -29,6 +29,12 @@ float apply(ElementFunction function, float x) {
 void activate(const std::vector<const LocalArray*>& inputs, ElementFunction function, LocalArray& out) {
   const LocalArray& first = *inputs.front();
   const LocalArray& last = *inputs.back();
+  if (first.dims == out.dims && last.dims == out.dims) {
+    for (std::size_t i = 0; i < out.values.size(); ++i) {
+      out.values[i] = apply(function, first.values[i]) * (inputs.size() > 1 ? last.values[i] : 1.0F);
+    }
+    return;
+  }
   const auto at_first = offsets_of(first.dims, out.dims, "gate");
   const auto at_last = offsets_of(last.dims, out.dims, "up");
   for (std::size_t i = 0; i < out.values.size(); ++i) {
@@ -38,12 +44,21 @@ void activate(const std::vector<const LocalArray*>& inputs, ElementFunction func
 }
 
 void add(const LocalArray& a, const LocalArray& b, LocalArray& out) {
+  if (a.dims == out.dims && b.dims == out.dims) {
+    for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] = a.values[i] + b.values[i];
+    return;
+  }
   const auto at_a = offsets_of(a.dims, out.dims, "first term");
   const auto at_b = offsets_of(b.dims, out.dims, "second term");
   for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] = a.values[at_a[i]] + b.values[at_b[i]];
 }
 
 void select(const LocalArray& x, LocalArray& out) {
+  if (x.dims == out.dims && x.width == out.width) {
+    out.values = x.values;
+    if (!out.lse.empty()) out.lse = x.lse;
+    return;
+  }
   const auto at = offsets_of(x.dims, out.dims, "selection");
   for (std::size_t i = 0; i < at.size(); ++i) {
     for (int w = 0; w < out.width; ++w) out.values[i * out.width + w] = x.values[at[i] * x.width + w];

@@ -1,5 +1,7 @@
 #include "calibrate/kernels/matmul.h"
 
+#include <algorithm>
+
 #include "base/errors.h"
 
 namespace shardplan {
@@ -42,6 +44,12 @@ void copy_carried(const LocalArray& x, std::int64_t carry, const LocalDims& dims
   for (std::size_t i = 0; i < to.size(); ++i) out.values[to[i]] = x.values[from[i]];
 }
 
+// Whether the dimensions are those of `outer`, then those of `inner`, held alike.
+bool is_joined(const LocalDims& dims, const LocalDims& outer, const LocalDims& inner) {
+  return dims.size() == outer.size() + inner.size() && std::equal(outer.begin(), outer.end(), dims.begin()) &&
+         std::equal(inner.begin(), inner.end(), dims.begin() + static_cast<std::ptrdiff_t>(outer.size()));
+}
+
 bool counts_up(const std::vector<std::int64_t>& offsets, std::int64_t step) {
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     if (offsets[i] != static_cast<std::int64_t>(i) * step) return false;
@@ -62,6 +70,7 @@ std::optional<DenseProduct> dense_shape(const LocalArray& x, const LocalArray& w
   }
   const DenseProduct shape{element_count(left), element_count(right), element_count(inner), element_count(inner), element_count(right)};
   if (shape.m * shape.n * shape.k == 0 || w.elements() != shape.n * shape.k || x.elements() != shape.m * shape.k) return std::nullopt;
+  if (is_joined(x.dims, left, inner) && is_joined(w.dims, right, inner)) return shape;
   const bool in_order = counts_up(offsets_of(x.dims, inner, "x of product"), 1) && counts_up(offsets_of(w.dims, inner, "weight of product"), 1) &&
                         counts_up(offsets_of(x.dims, left, "x of product"), shape.k) &&
                         counts_up(offsets_of(w.dims, right, "weight of product"), shape.k);

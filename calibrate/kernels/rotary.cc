@@ -21,8 +21,12 @@ void turn(const float* in, std::int64_t columns, double position, float* out) {
 }  // namespace
 
 void rotary(const LocalArray& x, std::int64_t columns, LocalArray& out) {
-  const auto from = offsets_of(x.dims, out.dims, "x of rotary");
-  for (std::size_t i = 0; i < from.size(); ++i) out.values[i] = x.values[from[i]];
+  if (x.dims == out.dims) {
+    out.values = x.values;
+  } else {
+    const auto from = offsets_of(x.dims, out.dims, "x of rotary");
+    for (std::size_t i = 0; i < from.size(); ++i) out.values[i] = x.values[from[i]];
+  }
   const auto& tokens = out.ids(Dim::kTokens);
   const std::int64_t width = out.columns();
   const std::int64_t rows = out.rows();

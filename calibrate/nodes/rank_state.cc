@@ -15,7 +15,13 @@ LocalArray RankState::shaped(ValueId id) const {
 }
 
 void RankState::set(ValueId id, LocalArray array) {
-  if (is_rounded(context.storage, graph().tensor_of(id))) round_to_bf16(array.values);
+  const Tensor& tensor = graph().tensor_of(id);
+  const bool numbers = tensor.format != nullptr && tensor.lifetime == Lifetime::kActivation && !tensor.has(Dim::kSelected) && !tensor.has(Dim::kRouted);
+  if (context.dither != nullptr && numbers && (context.storage == Storage::kFp32 || is_rounded(context.storage, tensor))) {
+    context.dither->apply(context.storage, array.values);
+  } else if (is_rounded(context.storage, tensor)) {
+    round_to_bf16(array.values);
+  }
   values[static_cast<std::size_t>(id)] = std::move(array);
 }
 

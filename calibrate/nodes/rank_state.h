@@ -27,6 +27,7 @@ struct RankContext {
   ChoiceLog* record = nullptr;         // takes what this run chooses
   const ChoiceLog* follow = nullptr;   // choices to follow
   const TokenBook* tokens = nullptr; // sampled by earlier steps
+  Dither* dither = nullptr;          // rounds otherwise than to the nearest
   Tamper* tamper = nullptr;
 };
 

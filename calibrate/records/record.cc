@@ -15,7 +15,7 @@ using Line = nlohmann::ordered_json;
 
 constexpr std::int64_t kMostBytes = 1LL << 30;
 constexpr double kMost = 1e300;
-constexpr std::array<std::string_view, 10> kNotShape{"kind", "format", "ranks", "flops", "bytes", "microseconds", "spread", "samples", "device", "note"};
+constexpr std::array<std::string_view, 12> kNotShape{"kind", "format", "op", "clock_mhz", "ranks", "flops", "bytes", "microseconds", "spread", "samples", "device", "note"};
 
 RecordHeader header_of(const Json& json, const std::string& where) {
   JsonObject object(json, where);
@@ -25,12 +25,15 @@ RecordHeader header_of(const Json& json, const std::string& where) {
   header.cores = object.integer_or("cores", 0, 0, 1 << 20);
   header.last_level_cache_bytes = object.number_or("last_level_cache_bytes", 0, 0, kMost);
   header.memory_bytes = object.number_or("memory_bytes", 0, 0, kMost);
+  if (auto libraries = object.object_if("libraries")) {
+    for (const std::string& name : libraries->unread_keys()) header.libraries[name] = libraries->string(name);
+  }
   return header;
 }
 
 Record record_of(const Json& json, const std::string& where) {
   JsonObject object(json, where);
-  Record record{.kind = object.string("kind"), .format = object.string_or("format", "")};
+  Record record{.kind = object.string("kind"), .format = object.string_or("format", ""), .op = object.string_or("op", "")};
   record.ranks = object.integer_or("ranks", 1, 1, 1 << 20);
   record.flops = object.number_or("flops", 0, 0, kMost);
   record.bytes = object.number_or("bytes", 0, 0, kMost);
@@ -38,6 +41,7 @@ Record record_of(const Json& json, const std::string& where) {
   record.spread = object.number_or("spread", 0, 0, kMost);
   record.samples = object.integer_or("samples", 1, 0, 1LL << 60);
   record.device = object.string_or("device", "");
+  record.clock_mhz = object.number_or("clock_mhz", 0, 0, kMost);
   record.note = object.string_or("note", "");
   for (const std::string& name : object.unread_keys()) {
     if (std::find(kNotShape.begin(), kNotShape.end(), name) != kNotShape.end()) continue;
@@ -57,11 +61,30 @@ std::string measurement_key(std::string_view kind, std::string_view format, cons
   return text + " ranks=" + std::to_string(ranks);
 }
 
-std::string Record::key() const { return measurement_key(kind, format, shape, ranks); }
+std::string Record::key() const { return measurement_key(op.empty() ? kind : kind + "." + op, format, shape, ranks); }
 
 std::int64_t Record::field(std::string_view name) const {
   const auto found = std::find_if(shape.begin(), shape.end(), [&](const auto& field) { return field.first == name; });
   return found == shape.end() ? 0 : found->second;
+}
+
+std::vector<Record> best_of_rounds(const std::vector<Record>& records) {
+  std::map<std::string, std::size_t> places;
+  std::vector<Record> best;
+  std::vector<double> slowest;
+  for (const Record& record : records) {
+    const auto [place, fresh] = places.try_emplace(record.key(), best.size());
+    if (fresh) {
+      best.push_back(record);
+      slowest.push_back(record.microseconds);
+      continue;
+    }
+    const std::size_t at = place->second;
+    slowest[at] = std::max(slowest[at], record.microseconds);
+    if (record.microseconds < best[at].microseconds) best[at] = record;
+  }
+  for (std::size_t i = 0; i < best.size(); ++i) best[i].spread = std::max(best[i].spread, slowest[i] / best[i].microseconds - 1);
+  return best;
 }
 
 std::string line_of(const RecordHeader& header) {
@@ -73,9 +96,11 @@ std::string line_of(const RecordHeader& header) {
 
 std::string line_of(const Record& record) {
   Line line = {{"kind", record.kind}, {"format", record.format}};
+  if (!record.op.empty()) line["op"] = record.op;
   for (const auto& [name, value] : record.shape) line[name] = value;
   line.update({{"ranks", record.ranks}, {"flops", record.flops}, {"bytes", record.bytes}, {"microseconds", record.microseconds},
                {"spread", record.spread}, {"samples", record.samples}, {"device", record.device}});
+  if (record.clock_mhz > 0) line["clock_mhz"] = record.clock_mhz;
   if (!record.note.empty()) line["note"] = record.note;
   return line.dump() + "\n";
 }

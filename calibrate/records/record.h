@@ -2,12 +2,12 @@
 //
 // The first object is {"kind": "header", "schema": "shardplan.records/1", "backend", "device", "libraries": {name: version},
 // "program": {"name", "version"}, "cores" ...}. Every other one is a measurement: "kind" (a kernel family as profiles name it: "gemm",
-// "attention_decode", ...; or a collective: "all_reduce", ...), "format", the shape's fields ("m", "n", "k", "batch"; "batch",
+// "attention_decode", ...; or a collective: "all_reduce", ...), "format", "op" (of small operations: "norm"), the shape's fields ("m", "n", "k", "batch"; "batch",
 // "tokens", "context", "heads", "kv_heads", "qk_dim", "v_dim", "window", "pairs"; "tokens", "rows", "experts", "per_token", "n",
 // "k"; "rows", "row_bytes"; "group", "message_bytes"), "ranks" at work at once, "flops" and "bytes" as the price counts them,
-// "microseconds" (median), "spread" ((p90 - p10) / median), "samples", "device", sometimes
+// "microseconds" (median), "spread" ((p90 - p10) / median), "samples", "device", "clock_mhz" (of the fastest core or the device meanwhile), sometimes
 // "note". A file that was cut short ends in half a
-// line, which is dropped; a measurement that is there is not made again.
+// line, which is dropped; a measurement that is there is not made again. One that was made in several rounds is there as often.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,7 @@ struct RecordHeader {
 struct Record {
   std::string kind;
   std::string format;
+  std::string op;          // of small operations what they are; otherwise empty
   std::vector<std::pair<std::string, std::int64_t>> shape;
   std::int64_t ranks = 1;
   double flops = 0;
@@ -42,10 +43,12 @@ struct Record {
   double spread = 0;
   std::int64_t samples = 0;
   std::string device;
+  double clock_mhz = 0;    // 0: not told
   std::string note;        // what the library chose; may be empty
 
   [[nodiscard]] std::string key() const;   // as NodeCase::key
   [[nodiscard]] std::int64_t field(std::string_view name) const;   // 0 when absent
+  [[nodiscard]] bool is_collective() const { return field("message_bytes") > 0; }
 };
 
 struct RecordFile {
@@ -54,6 +57,9 @@ struct RecordFile {
   std::int64_t complete_bytes = 0;   // up to the last whole line
   bool cut = false;                  // half a line follows
 };
+
+// Each measurement once: its fastest round, with a spread that is at least what the rounds differ by.
+[[nodiscard]] std::vector<Record> best_of_rounds(const std::vector<Record>& records);
 
 // One line, with its newline.
 [[nodiscard]] std::string line_of(const RecordHeader& header);

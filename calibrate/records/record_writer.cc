@@ -18,7 +18,8 @@ RecordWriter::RecordWriter(std::string path, const RecordHeader& header) : path_
       throw InputError(path_, "holds records of " + before.header.backend + " on " + before.header.device,
                        "another file for " + header.backend + " on " + header.device);
     }
-    for (const Record& record : before.records) keys_.insert(record.key());
+    if (!begin) check_libraries(before.header, header);
+    for (const Record& record : before.records) ++keys_[record.key()];
     if (before.cut) std::filesystem::resize_file(path_, static_cast<std::uintmax_t>(before.complete_bytes), error);
   }
   file_.reset(std::fopen(path_.c_str(), "ab"));
@@ -26,16 +27,24 @@ RecordWriter::RecordWriter(std::string path, const RecordHeader& header) : path_
   if (begin) write(line_of(header));
 }
 
+void RecordWriter::check_libraries(const RecordHeader& before, const RecordHeader& now) const {
+  for (const auto& [name, version] : now.libraries) {
+    const auto found = before.libraries.find(name);
+    if (found == before.libraries.end() || found->second == version) continue;
+    throw InputError(path_, "holds records made with " + name + " " + found->second + ", and here is " + version, "another file");
+  }
+}
+
 void RecordWriter::append(const Record& record) {
   write(line_of(record));
-  keys_.insert(record.key());
+  ++keys_[record.key()];
 }
 
 void RecordWriter::write(const std::string& line) {
   const bool written = std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() && std::fflush(file_.get()) == 0;
   if (written) return;
   throw EnvironmentError(path_ + ": cannot write: " + std::strerror(errno) + "; " + std::to_string(keys_.size()) +
-                         " records are kept, the same command goes on from there");
+                         " shapes are kept, the same command goes on from there");
 }
 
 }  // namespace shardplan

@@ -3,7 +3,7 @@
 
 #include <cstdio>
 #include <memory>
-#include <set>
+#include <map>
 #include <string>
 
 #include "calibrate/records/record.h"
@@ -13,22 +13,27 @@ namespace shardplan {
 class RecordWriter {
  public:
   // Goes on with `path` where it is there (half a line at its end is cut off), else begins it with the header. InputError when the
-  // file is of another device or backend.
+  // file is of another device, backend or library version.
   RecordWriter(std::string path, const RecordHeader& header);
 
-  [[nodiscard]] bool has(const std::string& key) const { return keys_.contains(key); }
+  // Rounds in which it was measured.
+  [[nodiscard]] int rounds(const std::string& key) const {
+    const auto found = keys_.find(key);
+    return found == keys_.end() ? 0 : found->second;
+  }
   [[nodiscard]] std::size_t size() const { return keys_.size(); }
   // On disk when it returns. EnvironmentError "FILE: cannot write ...; N records are kept" (a full disk).
   void append(const Record& record);
 
  private:
+  void check_libraries(const RecordHeader& before, const RecordHeader& now) const;
   void write(const std::string& line);
 
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   std::string path_;
-  std::set<std::string> keys_;
+  std::map<std::string, int> keys_;   // rounds
   std::unique_ptr<std::FILE, Close> file_;
 };
 

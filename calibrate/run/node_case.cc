@@ -96,6 +96,8 @@ class Collector {
     } else if (graph.op_of(node).kind == OpKind::kAttention) {
       c.shape = attention_fields(graph, node, shape_, pairs);
     } else {
+      const bool attends = form.family == KernelFamily::kAttentionDecode || form.family == KernelFamily::kAttentionPrefill;   // an indexer
+      if (!attends) c.op = op_name(graph.op_of(node).kind);
       c.shape = {{"rows", rounded(rows)}, {"row_bytes", rounded(c.bytes / rows)}};
     }
     return true;
@@ -134,7 +136,7 @@ void collect(const ModelSpec& model, const ParallelConfig& config, const BatchSh
 
 }  // namespace
 
-std::string NodeCase::key() const { return measurement_key(kind, format, shape, ranks); }
+std::string NodeCase::key() const { return measurement_key(op.empty() ? kind : kind + "." + op, format, shape, ranks); }
 
 std::vector<NodeCase> node_cases(const RunPlan& plan) {
   Collector collector(BatchShape{.decode_sequences = 1, .decode_context = 1});

@@ -20,6 +20,7 @@ namespace shardplan {
 struct NodeCase {
   std::string kind;        // family_name, or collective_name
   std::string format;      // of the weights or the cache; "" where it does not matter
+  std::string op;          // of small operations what they are ("norm"); otherwise empty
   std::vector<std::pair<std::string, std::int64_t>> shape;   // "m", "n", "k", "batch", ... in this order
   double flops = 0;
   double bytes = 0;        // read and written; of collectives sent by the busiest rank

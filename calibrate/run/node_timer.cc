@@ -5,10 +5,12 @@
 #include <cmath>
 
 #include "calibrate/byte_stream.h"
+#include "calibrate/core_wait.h"
 #include "calibrate/graph_plan.h"
 #include "calibrate/kernels/moe.h"
 #include "calibrate/nodes/node_table.h"
 #include "calibrate/nodes/rank_state.h"
+#include "calibrate/run/host_device.h"
 #include "costmodel/traffic.h"
 
 namespace shardplan {
@@ -127,17 +129,37 @@ std::int64_t copies_of(double bytes, double cache_bytes) {
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// All ranks agree on when to stop: rank 0 decides and tells.
-bool goes_on(Endpoint& endpoint, int ranks, bool mine) {
-  if (endpoint.rank() == 0) {
-    for (int peer = 1; peer < ranks; ++peer) endpoint.send(peer, {{mine ? 1.0F : 0.0F}}, 0, 0);
-    return mine;
+// All ranks agree on when to stop: rank 0 hears how the others' samples went, decides and tells.
+class Jury {
+ public:
+  Jury(Endpoint& endpoint, int ranks, const StoppingRule& rule) : endpoint_(endpoint), ranks_(ranks), rule_(rule) {}
+
+  bool goes_on(const Sample& own) {
+    if (endpoint_.rank() != 0) {
+      endpoint_.send(0, {{own.is_quiet() ? 1.0F : 0.0F}}, 0, 0);
+      return endpoint_.receive(0).values.front() > 0.5F;
+    }
+    bool quiet = own.is_quiet();
+    for (int peer = 1; peer < ranks_; ++peer) quiet = endpoint_.receive(peer).values.front() > 0.5F && quiet;
+    if (quiet) quiet_.push_back(own.seconds);
+    const double elapsed = seconds_since(start_);
+    const bool more = elapsed < kPatience * rule_.most_seconds && (quiet_.empty() || !rule_.is_enough(quiet_, elapsed));
+    for (int peer = 1; peer < ranks_; ++peer) endpoint_.send(peer, {{more ? 1.0F : 0.0F}}, 0, 0);
+    return more;
   }
-  return endpoint.receive(0).values.front() > 0.5F;
-}
+
+ private:
+  static constexpr double kPatience = 6;   // times the most that a quiet machine takes
+
+  Endpoint& endpoint_;
+  int ranks_;
+  const StoppingRule& rule_;
+  Clock::time_point start_ = Clock::now();
+  std::vector<double> quiet_;
+};
 
 struct RankTiming {
-  std::vector<double> seconds;
+  std::vector<Sample> samples;
   bool is_correct = true;
 };
 
@@ -145,13 +167,20 @@ RankTiming measure(NodeBench& bench, Endpoint& endpoint, int ranks, const Stoppi
   RankTiming timing;
   const double first = bench.fingerprint();
   bench.make_copies();
-  const auto start = Clock::now();
+  const CoreWait core;
+  Jury jury(endpoint, ranks, rule);
   do {
+    const double waited = core.seconds();
     endpoint.barrier();
+    const double gathered = core.seconds();
+    const double worked = CoreWait::busy_seconds();
     const auto begin = Clock::now();
     bench.run();
-    timing.seconds.push_back(seconds_since(begin));
-  } while (goes_on(endpoint, ranks, !rule.is_enough(timing.seconds, seconds_since(start))));
+    const double seconds = seconds_since(begin);
+    const double busy = CoreWait::busy_seconds() - worked;
+    const double done = core.seconds();
+    timing.samples.push_back({seconds, done - waited, done - gathered, busy});
+  } while (jury.goes_on(timing.samples.back()));
   const double last = bench.fingerprint();
   timing.is_correct = std::isfinite(first) && first == last;
   return timing;
@@ -177,22 +206,23 @@ NodeTiming time_node(const NodeCase& c, const NodeTimerOptions& options) {
   });
   ByteWriter out;
   for (const RankTiming& timing : timings) {
-    out.numbers(timing.seconds);
+    out.numbers(timing.samples);
     out.number(timing.is_correct);
   }
   NodeTiming result;
-  std::vector<double> slowest;
+  std::vector<Sample> slowest;
   for (const std::string& text : communicator.transport().share(out.take(), options.timeout)) {
     ByteReader in(text);
     for (int rank = 0; rank < ranks; ++rank) {
-      const auto seconds = in.numbers<double>();
+      const auto samples = in.numbers<Sample>();
       result.is_correct = in.number<bool>() && result.is_correct;
-      slowest.resize(std::max(slowest.size(), seconds.size()), 0.0);
-      for (std::size_t i = 0; i < seconds.size(); ++i) slowest[i] = std::max(slowest[i], seconds[i]);
+      slowest.resize(std::max(slowest.size(), samples.size()));
+      for (std::size_t i = 0; i < samples.size(); ++i) slowest[i].absorb(samples[i]);
     }
   }
-  result.samples = slowest.size();
-  result.seconds = summary_of(std::move(slowest));
+  result.seconds = summary_of(slowest);
+  result.samples = result.seconds.used;
+  result.clock_mhz = host_clock_mhz();
   return result;
 }
 

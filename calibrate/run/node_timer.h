@@ -2,6 +2,7 @@
 //
 // Warm-up, then samples until the stopping rule is content. Weights and caches rotate through as many copies as exceed the
 // last-level cache twice, as they do in a step of many layers; activations are warm, as they are in a step. Data is random.
+// Samples in which another program took a core away do not count.
 #pragma once
 
 #include <memory>
@@ -23,7 +24,8 @@ struct NodeTimerOptions {
 
 struct NodeTiming {
   SampleSummary seconds;
-  std::size_t samples = 0;
+  std::size_t samples = 0;  // that count
+  double clock_mhz = 0;     // of the fastest core or the device, when it was measured; 0: not told
   bool is_correct = true;   // what it computed is finite, and the same in a second run
   std::string note;         // of a device: what it chose
 };

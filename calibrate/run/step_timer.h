@@ -21,6 +21,7 @@ struct StepTimerOptions {
   std::shared_ptr<Transport> transport;
   Transport::Milliseconds timeout{60000};
   int repeats = 15;
+  int rounds = 3;              // the fastest counts
 };
 
 struct StepTiming {

@@ -23,7 +23,7 @@ std::vector<std::string> cells(const CheckRow& row) {
   const bool ran = row.refusal.empty();
   const auto when_run = [&](std::string text) { return ran ? std::move(text) : std::string("-"); };
   return {row.model, row.lowering, short_text(row.config), std::to_string(row.config.instance_gpus()),
-          when_run(fmt::format("{:.1e}", row.proof.values.worst_error_ratio)), when_run(in_kib(row.proof.moved_bytes)),
+          when_run(fmt::format("{:.1e}", row.proof.values.worst_error_ratio)), when_run(fmt::format("{:.2f}", row.proof.values.worst_share_ratio)), when_run(in_kib(row.proof.moved_bytes)),
           when_run(share(row.held.weights, row.ledger.weights)), when_run(share(row.held.cache, row.ledger.cache)),
           when_run(share(row.held.activations, row.ledger.activations)), when_run(fmt::format("{:.3f}", row.measured_seconds * 1e3)),
           row.predicted_seconds ? fmt::format("{:.3f}", *row.predicted_seconds * 1e3) : "-", verdict(row)};
@@ -32,7 +32,7 @@ std::vector<std::string> cells(const CheckRow& row) {
 }  // namespace
 
 std::string check_table(const CheckAnswer& answer) {
-  Table table({{"model", Align::kLeft}, {"lowering", Align::kLeft}, {"configuration", Align::kLeft}, {"ranks"}, {"worst error"}, {"moved KiB"},
+  Table table({{"model", Align::kLeft}, {"lowering", Align::kLeft}, {"configuration", Align::kLeft}, {"ranks"}, {"worst error"}, {"of allowed"}, {"moved KiB"},
                {"weights"}, {"cache"}, {"activations"}, {"step ms"}, {"priced ms"}, {"verdict", Align::kLeft}});
   std::string faults;
   for (const CheckRow& row : answer.rows) {
@@ -42,8 +42,9 @@ std::string check_table(const CheckAnswer& answer) {
   const auto bad = std::count_if(answer.rows.begin(), answer.rows.end(), [](const CheckRow& row) { return !row.holds(); });
   std::string text = fmt::format("Backend {}, {} storage, up to {} ranks{}.\n", answer.backend, answer.storage, answer.ranks,
                                  answer.processes > 1 ? fmt::format(" in {} processes", answer.processes) : "");
-  text += "Worst error: of any value on any rank, over the largest of its tensor. Weights, cache, activations: bytes on the\n"
-          "fullest rank over the ledger's (1.00 but for activations, whose peak is a bound).\n\n";
+  text += "Worst error: of any value on any rank, over the largest of its tensor; of allowed: the worst share of what other roundings of\n"
+          "the unsharded run make of a tensor. Weights, cache, activations: bytes on the fullest rank over the ledger's (1.00 but for\n"
+          "activations, whose peak is a bound, and windows that are striped over ranks).\n\n";
   text += table.text();
   text += faults.empty() ? "" : "\nWhat does not hold:\n" + faults;
   return text + fmt::format("\n{} rows, {} broken\n", answer.rows.size(), bad);

@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/errors.h"
 #include "base/file.h"
 #include "base/table.h"
-#include "calibrate/records/fit_records.h"
+#include "calibrate/fit/record_fit.h"
 #include "hwprofiles/profile.h"
 #include "tools/cli/output.h"
 #include "tools/cli/standard_output.h"
@@ -17,23 +15,18 @@ namespace {
 
 using Align = Table::Align;
 
+std::string percent(double ratio) { return fmt::format("{:.1f} %", ratio * 100); }
+
 std::string fit_table(const RecordFit& fit) {
-  Table table({{"what", Align::kLeft}, {"fixed us"}, {"compute"}, {"memory"}, {"fitted"}, {"left out"}, {"mean error"}});
-  const auto quality = [](const FitQuality& q) {
-    return std::vector<std::string>{std::to_string(q.fitted), std::to_string(q.held_out), fmt::format("{:.1f} %", q.error_ratio * 100)};
-  };
-  const auto add = [&](std::vector<std::string> cells, const FitQuality& q) {
-    for (std::string& cell : quality(q)) cells.push_back(std::move(cell));
-    table.add_row(std::move(cells));
-  };
-  for (const auto& [family, k] : fit.kernels) {
-    add({family, fmt::format("{:.2f}", k.fixed_us), fmt::format("{:.3f}", k.compute_efficiency), fmt::format("{:.3f}", k.memory_efficiency)}, k.quality);
+  Table table({{"row", Align::kLeft}, {"form", Align::kLeft}, {"fixed us"}, {"points"}, {"held out"}, {"mean"}, {"median"}, {"p90"}});
+  for (const FitOutcome& row : fit.fits) {
+    const std::string form = row.roofline ? "roofline" : row.collectives.empty() ? std::string(form_name(row.model.form)) : "collective";
+    const bool judged = row.held_out > 0;
+    table.add_row({row.key, form, fmt::format("{:.2f}", row.model.parameters[0]), std::to_string(row.model.fit.points), std::to_string(row.held_out),
+                   judged ? percent(row.model.fit.held_out_mean) : "-", judged ? percent(row.model.fit.held_out_median) : "-", percent(row.held_out_p90)});
   }
-  for (const auto& [kind, c] : fit.collectives) {
-    add({kind, fmt::format("{:.2f}+{:.2f}(n-1)", c.base_us, c.per_rank_us), "-", fmt::format("{:.3f}", c.efficiency)}, c.quality);
-  }
-  return fmt::format("Peak {:.4g} GFLOP/s, memory {:.4g} GB/s, between ranks {:.4g} GB/s: the best of the records.\n", fit.peak_flops_per_us * 1e-3,
-                     fit.bandwidth_bytes_per_us * 1e-3, fit.link_bytes_per_us * 1e-3) +
+  return fmt::format("Peak {:.4g} GFLOP/s, memory {:.4g} GB/s, between ranks {:.4g} GB/s: the best of the records.\n", fit.rates.peak_flops_per_us * 1e-3,
+                     fit.rates.bandwidth_bytes_per_us * 1e-3, fit.rates.link_bytes_per_us * 1e-3) +
          table.text();
 }
 
@@ -43,12 +36,9 @@ void fit_new_machine(const std::string& records, const std::string& output, cons
   if (output.empty()) throw InputError("--output", "is missing", "a file name");
   check_output({.file = output});
   const RecordFile file = read_records(records);
-  const RecordFit fit = fit_records(file);
-  std::int64_t ranks = 1;
-  for (const Record& record : file.records) ranks = std::max(ranks, record.ranks);
-  const std::string document = hardware_of(file, fit, name, ranks);
-  static_cast<void>(read_hardware(document, output));   // what is written can be read
-  write_file_atomically(output, document);
+  const RecordFit fit = fit_records(file, name);
+  static_cast<void>(read_hardware(fit.document, output));   // what is written can be read
+  write_file_atomically(output, fit.document);
   write_standard_output(fit_table(fit));
 }
 

@@ -29,6 +29,7 @@ struct RunFlags {
   StepSetFlags steps;
   std::string records;
   std::optional<double> seconds;
+  std::optional<std::int64_t> rounds;
 };
 
 struct RunCounts {
@@ -39,8 +40,8 @@ struct RunCounts {
 
 Record record_of(const NodeCase& c, const NodeTiming& timing, const std::string& device) {
   if (!timing.is_correct) throw InternalError(c.key() + ": two runs of the same computation differ, or are not finite");
-  return {.kind = c.kind, .format = c.format, .shape = c.shape, .ranks = c.ranks, .flops = c.flops, .bytes = c.bytes,
-          .microseconds = timing.seconds.median * 1e6, .spread = timing.seconds.spread(), .samples = static_cast<std::int64_t>(timing.samples), .device = device, .note = timing.note};
+  return {.kind = c.kind, .format = c.format, .op = c.op, .shape = c.shape, .ranks = c.ranks, .flops = c.flops, .bytes = c.bytes,
+          .microseconds = timing.seconds.median * 1e6, .spread = timing.seconds.spread(), .samples = static_cast<std::int64_t>(timing.samples), .device = device, .clock_mhz = timing.clock_mhz, .note = timing.note};
 }
 
 // nullopt for what a device does not measure.
@@ -48,7 +49,7 @@ std::optional<NodeTiming> measured(const NodeCase& c, const CalibrationBackend& 
   if (backend.device == nullptr) return time_node(c, options);
   const auto timing = backend.device->time(c, options.rule);
   if (!timing) return std::nullopt;
-  return NodeTiming{timing->seconds, timing->samples, true, timing->note};
+  return NodeTiming{timing->seconds, timing->samples, timing->clock_mhz, true, timing->note};
 }
 
 RunCounts measure_all(const RunFlags& flags, const CalibrationBackend& backend) {
@@ -58,17 +59,23 @@ RunCounts measure_all(const RunFlags& flags, const CalibrationBackend& backend) 
   RecordWriter writer(backend.first ? flags.records : "/dev/null", header);
   const NodeTimerOptions options{.rule = {.most_seconds = flags.seconds.value_or(0.5)}, .cache_bytes = header.last_level_cache_bytes,
                                  .transport = backend.transport};
-  Progress progress("run", static_cast<std::int64_t>(cases.size()));
+  Progress progress("run", static_cast<std::int64_t>(cases.size()) * flags.rounds.value_or(1));
   RunCounts counts;
-  for (const NodeCase& c : cases) {
-    if (backend.device == nullptr && c.ranks > backend.ranks) ++counts.beyond;
-    else if (writer.has(c.key())) ++counts.known;
-    else {
-      const auto timing = measured(c, backend, options);
-      ++(timing ? counts.measured : counts.beyond);
-      if (timing) writer.append(record_of(c, *timing, header.device));
+  for (int round = 1; round <= flags.rounds.value_or(1); ++round) {   // one after the other, so that a shape's rounds lie apart in time
+    for (const NodeCase& c : cases) {
+      if (backend.device == nullptr && c.ranks > backend.ranks) counts.beyond += round == 1 ? 1 : 0;
+      else if (writer.rounds(c.key()) >= round) ++counts.known;
+      else {
+        const auto timing = measured(c, backend, options);
+        if (timing) {
+          ++counts.measured;
+          writer.append(record_of(c, *timing, header.device));
+        } else {
+          counts.beyond += round == 1 ? 1 : 0;
+        }
+      }
+      progress.advance();
     }
-    progress.advance();
   }
   return counts;
 }
@@ -82,12 +89,13 @@ void run_calibrate_run(const Words& words) {
                    {backend_flags(flags.backend), step_set_flags(flags.steps)}, {}};
   line.groups.push_back({"Records",
                          {text_flag("--records", "FILE", "where results are appended (required)", flags.records),
+                          count_flag("--rounds", "times that each shape is measured, its best round counts (default: 1)", flags.rounds, {1, 100}),
                           number_flag("--seconds", "S", "most time for one shape (default: 0.5)", flags.seconds, {0, 60})}});
   if (!parse_command_line(line, words)) return;
   if (flags.records.empty()) throw InputError("--records", "is missing", "a file name");
   check_output({.file = flags.records});
   const CalibrationBackend backend = open_backend(flags.backend, 2);
-  if (backend.transport != nullptr) throw InputError("calibrate run", "was started by a launcher", "one process: its ranks are threads of the host backend");
+  if (backend.transport != nullptr && backend.transport->several_processes()) throw InputError("calibrate run", "was started by a launcher", "one process: its ranks are threads of the host backend");
   const RunCounts counts = measure_all(flags, backend);
   write_standard_output(fmt::format("{} shapes measured, {} were there, {} cannot be measured here: {}\n", counts.measured, counts.known, counts.beyond, flags.records));
 }

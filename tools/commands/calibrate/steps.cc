@@ -66,9 +66,9 @@ std::string steps_document(const std::vector<StepRow>& rows, const std::vector<s
   return text_of(document);
 }
 
-std::vector<StepRow> measure(const StepSetFlags& flags, const HardwareProfile& hardware, const CalibrationBackend& backend) {
+std::vector<StepRow> measure(const StepSetFlags& flags, const HardwareProfile& hardware, const CalibrationBackend& backend, std::int64_t rounds) {
   const RunPlan plan = make_run_plan(flags);
-  const StepTimerOptions options{.hardware = &hardware, .kernels = backend.kernels(Storage::kFp32), .transport = backend.transport};
+  const StepTimerOptions options{.hardware = &hardware, .kernels = backend.kernels(Storage::kFp32), .transport = backend.transport, .rounds = static_cast<int>(rounds)};
   std::vector<StepRow> rows;
   for (const ModelSpec& model : plan.models) {
     for (const std::int64_t tp : flags.tp) {
@@ -88,18 +88,20 @@ void run_calibrate_steps(const Words& words) {
   BackendFlags backend_choice;
   StepSetFlags steps;
   std::string hardware;
+  std::optional<std::int64_t> rounds;
   Output output;
   CommandLine line{"shardplan calibrate steps", kHelp,
                    "shardplan calibrate steps --model dense --tp 1,2 --ranks 2 --batches 2,8 --hardware h100-sxm",
                    {backend_flags(backend_choice), step_set_flags(steps)}, {}};
   line.groups.push_back({"Profile", {text_flag("--hardware", "NAME", "the profile that prices the steps (required)", hardware)}});
+  line.groups.push_back({"Rounds", {count_flag("--rounds", "times that each step is measured, its best round counts (default: 3)", rounds, {1, 100})}});
   line.groups.push_back(output_flags(output));
   if (!parse_command_line(line, words)) return;
   if (hardware.empty()) throw InputError("--hardware", "is missing", "a profile, such as calibrate fit writes");
   check_output(output);
   const HardwareProfile profile = load_hardware(hardware);
   const CalibrationBackend backend = open_backend(backend_choice, 2);
-  const auto rows = measure(steps, profile, backend);
+  const auto rows = measure(steps, profile, backend, rounds.value_or(3));
   if (!backend.first) return;
   deliver(output, [&] { return steps_table(rows, steps.tp); }, [&] { return steps_document(rows, steps.tp); });
 }

@@ -1,0 +1,167 @@
+// Records: what ends a run leaves them usable, and the fit of made-up ones finds what made them.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "base/errors.h"
+#include "calibrate/fit/record_fit.h"
+#include "calibrate/records/record_writer.h"
+#include "hwprofiles/profile.h"
+#include "tests/base/scratch_folder.h"
+#include "tests/catch.h"
+
+namespace shardplan {
+namespace {
+
+RecordHeader made_header() {
+  RecordHeader header{.backend = "host", .device = "a processor", .cores = 2, .last_level_cache_bytes = 1e6, .memory_bytes = 8e9};
+  header.libraries = {{"Eigen", "3.4.0"}};
+  return header;
+}
+
+Record made_record(std::int64_t rows, double microseconds) {
+  return {.kind = "elementwise", .op = "norm", .shape = {{"rows", rows}, {"row_bytes", 64}}, .flops = 0, .bytes = static_cast<double>(64 * rows),
+          .microseconds = microseconds, .spread = 0.02, .samples = 9, .device = "a processor", .clock_mhz = 2600};
+}
+
+template <class Error, class Body>
+std::string said(Body body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("records are read as they were written, and a shape is known by what it is") {
+  const ScratchFolder folder;
+  const std::string path = folder.path("records.jsonl");
+  {
+    RecordWriter writer(path, made_header());
+    writer.append(made_record(4, 1.5));
+    writer.append(made_record(8, 2.5));
+    CHECK(writer.rounds(made_record(4, 0).key()) == 1);
+    CHECK(writer.rounds(made_record(5, 0).key()) == 0);
+  }
+  const RecordFile file = read_records(path);
+  REQUIRE(file.records.size() == 2);
+  CHECK(file.header.libraries.at("Eigen") == "3.4.0");
+  CHECK(file.records[1].op == "norm");
+  CHECK(file.records[1].clock_mhz == 2600);
+  CHECK(file.records[1].key() == made_record(8, 0).key());
+  Record other = made_record(8, 1);
+  other.op = "rotary";
+  CHECK(other.key() != made_record(8, 1).key());   // another operation over as many bytes is another measurement
+}
+
+TEST_CASE("a file that was cut in the middle of a line goes on after its last whole one") {
+  const ScratchFolder folder;
+  const std::string path = folder.path("records.jsonl");
+  {
+    RecordWriter writer(path, made_header());
+    writer.append(made_record(4, 1.5));
+    writer.append(made_record(8, 2.5));
+  }
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 20);
+  CHECK(read_records(path).cut);
+  {
+    RecordWriter writer(path, made_header());
+    CHECK(writer.rounds(made_record(4, 0).key()) == 1);
+    CHECK(writer.rounds(made_record(8, 0).key()) == 0);
+    writer.append(made_record(8, 2.6));
+  }
+  const RecordFile file = read_records(path);
+  CHECK_FALSE(file.cut);
+  REQUIRE(file.records.size() == 2);
+  CHECK(file.records[1].microseconds == 2.6);
+}
+
+TEST_CASE("a file cut inside its header begins anew") {
+  const ScratchFolder folder;
+  const std::string path = folder.path("records.jsonl");
+  std::ofstream(path) << "{\"kind\": \"hea";
+  RecordWriter(path, made_header()).append(made_record(4, 1.5));
+  CHECK(read_records(path).records.size() == 1);
+}
+
+TEST_CASE("records of another device or made with another library are not mixed") {
+  const ScratchFolder folder;
+  const std::string path = folder.path("records.jsonl");
+  RecordWriter(path, made_header()).append(made_record(4, 1.5));
+  RecordHeader device = made_header();
+  device.device = "another processor";
+  CHECK(said<InputError>([&] { RecordWriter writer(path, device); }).find("holds records of host on a processor") != std::string::npos);
+  RecordHeader library = made_header();
+  library.libraries["Eigen"] = "3.5.0";
+  CHECK(said<InputError>([&] { RecordWriter writer(path, library); }).find("made with Eigen 3.4.0, and here is 3.5.0") != std::string::npos);
+}
+
+TEST_CASE("a full disk ends the run with what is kept") {
+  if (!std::filesystem::exists("/dev/full")) return;
+  CHECK(said<EnvironmentError>([] { RecordWriter writer("/dev/full", made_header()); }).find("cannot write: No space left") != std::string::npos);
+}
+
+TEST_CASE("a malformed line is named, only half a line at the end is forgiven") {
+  const ScratchFolder folder;
+  const std::string path = folder.path("records.jsonl");
+  RecordWriter(path, made_header()).append(made_record(4, 1.5));
+  std::ofstream(path, std::ios::app) << "{\"kind\": \"gemm\", \"microseconds\": -1}\n";
+  CHECK(said<InputError>([&] { static_cast<void>(read_records(path)); }).find("records.jsonl:3") != std::string::npos);
+}
+
+TEST_CASE("the best of several rounds counts, and its spread holds the others") {
+  const auto best = best_of_rounds({made_record(4, 3.0), made_record(8, 5.0), made_record(4, 2.0), made_record(4, 2.5)});
+  REQUIRE(best.size() == 2);
+  CHECK(best[0].microseconds == 2.0);
+  CHECK(best[0].spread == Approx(0.5));
+  CHECK(best[1].spread == Approx(0.02));
+}
+
+// Records of a machine of 40 GFLOP/s and 8 GB/s that is as efficient as it says.
+RecordFile made_machine() {
+  RecordFile file{.header = made_header()};
+  const auto add = [&](Record record, double us) {
+    record.microseconds = us;
+    file.records.push_back(std::move(record));
+  };
+  for (const std::int64_t m : {1, 2, 4, 8, 16, 64, 256}) {
+    for (const std::int64_t n : {64, 128, 512, 1024}) {
+      Record gemm{.kind = "gemm", .format = "bf16", .shape = {{"m", m}, {"n", n}, {"k", 256}, {"batch", 1}}};
+      gemm.flops = 2.0 * static_cast<double>(m * n) * 256;
+      gemm.bytes = 2.0 * static_cast<double>(n * 256 + m * 256 + m * n);
+      add(gemm, 2 + std::max(gemm.flops / (40e3 * 0.5), gemm.bytes / (8e3 * 0.8)));
+    }
+  }
+  for (const std::int64_t rows : {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610}) {
+    add(made_record(rows, 0), 1 + static_cast<double>(64 * rows) / (8e3 * 0.5));
+    Record rotary = made_record(rows, 0);
+    rotary.op = "rotary";
+    add(rotary, 1 + static_cast<double>(64 * rows) / (8e3 * 0.02));      // far slower over the same bytes
+    Record reduce{.kind = "all_reduce", .shape = {{"group", 2}, {"message_bytes", 100 * rows}}, .ranks = 2, .bytes = static_cast<double>(100 * rows)};
+    add(reduce, 20 + static_cast<double>(100 * rows) / 1e3);
+  }
+  return file;
+}
+
+TEST_CASE("the fit of made-up records finds the coefficients that made them, operation by operation") {
+  const RecordFit fit = fit_records(made_machine(), "made");
+  const HardwareProfile profile = read_hardware(fit.document, "made.json");
+  for (const FitOutcome& row : fit.fits) {
+    INFO(row.key);
+    if (row.key != "default") CHECK(row.model.fit.held_out_mean < 0.03);   // default is two operations at once
+  }
+  const double bandwidth = profile.device.memory_bandwidth.value() * 1e-6;
+  CHECK(kernel_coefficients(profile, "elementwise", "norm").memory_efficiency * bandwidth == Approx(4e3).epsilon(0.05));
+  CHECK(kernel_coefficients(profile, "elementwise", "rotary").memory_efficiency * bandwidth == Approx(160).epsilon(0.05));
+  CHECK(kernel_coefficients(profile, "elementwise", "norm").fixed.value() * 1e6 == Approx(1).epsilon(0.1));
+  CHECK(profile.collectives.at("all_reduce").base.value() * 1e6 == Approx(20).epsilon(0.1));
+}
+
+TEST_CASE("records without a product are no machine") {
+  RecordFile file{.header = made_header(), .records = {made_record(1, 2), made_record(2, 3)}};
+  CHECK(said<InputError>([&] { static_cast<void>(fit_records(file, "made")); }).find("hold no product") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace shardplan
