@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include "base/errors.h"
@@ -37,16 +38,20 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Weights of every graph of a stage as they lie on a rank, and the rows of its caches.
+// Weights of every graph of a stage as they lie on a rank, and the rows of its caches. A vocabulary's table is held once,
+// however many graphs of the stage read it.
 HeldBytes stored_bytes(const std::vector<const GraphPlan*>& plans, int rank, const CacheStore& cache) {
   HeldBytes held;
   std::map<std::string, double> cache_bytes;   // per element
+  std::set<std::string> tables;
   for (const GraphPlan* plan : plans) {
     for (std::size_t v = 0; v < plan->graph.values.size(); ++v) {
       const auto id = static_cast<ValueId>(v);
       const Tensor& tensor = plan->graph.tensor_of(id);
       const double elements = static_cast<double>(element_count(plan->layouts.at(id, rank)));
-      if (tensor.lifetime == Lifetime::kWeight) held.weights += elements * tensor.format->bytes_per_element();
+      const bool table = tensor.part == Part::kEmbedding || tensor.part == Part::kHead;
+      const bool counts = tensor.lifetime == Lifetime::kWeight && (!table || tables.insert(tensor.name).second);
+      if (counts) held.weights += elements * tensor.format->bytes_per_element();
       if (tensor.lifetime == Lifetime::kCache) cache_bytes[tensor.name] = tensor.format->bytes_per_element();
     }
   }

@@ -47,13 +47,37 @@ ProofResult hold_together(const RunResult& run, const RunResult& reference, cons
   return result;
 }
 
-// What the head's ranks sampled.
+// What the head's ranks sampled, and behind it what each module drafted.
 void keep_tokens(const RunResult& run, TokenBook& book) {
+  std::int64_t ahead = 0;
   for (const GraphResult& graph : run.graphs) {
+    bool samples = false;
     for (const Node& node : graph.graph->nodes) {
       if (node.kind != NodeKind::kCompute || graph.graph->op_of(node).kind != OpKind::kSample) continue;
-      for (const auto& values : graph.values) book.take(values[static_cast<std::size_t>(node.outputs[0])]);
+      if (!samples) ++ahead;
+      samples = true;
+      for (const auto& values : graph.values) book.take(values[static_cast<std::size_t>(node.outputs[0])], ahead);
     }
+  }
+}
+
+// Each MTP module once, one behind the other: what the first passes of a step run. Their caches and weights are layers behind
+// the model's; the tables are numbers of their own, which a proof does not mind. Ids of this step stand for those of the next.
+template <class Keep>
+void add_drafts(const ModelSpec& model, const ParallelConfig& config, StepForm form, const GraphFormats& formats, Keep keep, std::vector<StageGraph>& graphs) {
+  const std::int64_t used = std::min(config.variant.speculative_tokens, model.mtp_modules);
+  if (used == 0) return;
+  const Strategy strategy = build_strategy(model, config, form);
+  const StepGraph* entry = keep(lower(draft_entry_graph(model, form, formats), strategy, form));
+  const StepGraph* head = keep(lower(head_graph(model, form, formats, Phase::kLast), strategy, form));
+  const std::int64_t each = std::ssize(model.mtp_layers) / model.mtp_modules;
+  for (std::int64_t module = 0; module < used; ++module) {
+    const std::int64_t ends = model.layer_count() + std::ssize(model.mtp_layers) + module;
+    graphs.push_back({entry, ends});
+    for (std::int64_t i = module * each; i < (module + 1) * each; ++i) {
+      graphs.push_back({keep(lower(layer_graph(model, model.mtp_layers[static_cast<std::size_t>(i)], form, formats), strategy, form)), model.layer_count() + i});
+    }
+    graphs.push_back({head, ends});
   }
 }
 
@@ -82,7 +106,9 @@ LoweredProgram lower_program(const ModelSpec& model, const ParallelConfig& confi
     for (std::int64_t i = 0; i < split[stage]; ++i, ++layer) {
       graphs.push_back({layers[static_cast<std::size_t>(model.layers[static_cast<std::size_t>(layer)])], layer});
     }
-    if (stage + 1 == split.size()) graphs.push_back({keep(lower(head_graph(model, form, formats), strategy, form)), 0});
+    if (stage + 1 < split.size()) continue;
+    graphs.push_back({keep(lower(head_graph(model, form, formats), strategy, form)), 0});
+    add_drafts(model, config, form, formats, keep, graphs);
   }
   return result;
 }

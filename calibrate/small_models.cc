@@ -147,10 +147,17 @@ ModelSpec small_biased() {
   return model_of("biased", {layer("biases", oss, biased), layer("whole_norm", whole, experts), layer("latent_biases", down, gated)});
 }
 
+ModelSpec small_drafting() {
+  ModelSpec model = model_of("drafting", {layer("dense", latent(10), dense()), layer("moe", latent(10), moe(8))});
+  model.mtp_modules = 2;
+  model.mtp_layers = {layer("mtp_latent", latent(10), moe(8)), layer("mtp_grouped", grouped(), dense())};
+  return model;
+}
+
 std::vector<ModelSpec> small_models() {
   return {small_dense(),  small_windowed(), small_moe(),       small_latent(), small_latent_plain(),
           small_gated(),  small_blocks(),   small_delta(),     small_key_delta(), small_sparse(),
-          small_compressed(), small_biased()};
+          small_compressed(), small_biased(), small_drafting()};
 }
 
 RaggedBatch decode_batch(const std::vector<std::int64_t>& contexts) { return mixed_batch(contexts, {}); }

@@ -22,6 +22,7 @@ namespace shardplan {
 [[nodiscard]] ModelSpec small_sparse();       // MLA with an indexer (DSA), MLA over the same choice (GLM-5.2), GQA over chosen blocks (MiniMax-M3)
 [[nodiscard]] ModelSpec small_compressed();   // DeepSeek-V4: a window, chosen entries of 4 tokens, all entries of 3; two residual streams
 [[nodiscard]] ModelSpec small_biased();       // biases everywhere, Q/K norms by head and over all heads, a gate on the shared expert
+[[nodiscard]] ModelSpec small_drafting();     // two MTP modules: MLA and experts, GQA and a dense FFN
 
 // Those that a check runs, in this order.
 [[nodiscard]] std::vector<ModelSpec> small_models();

@@ -11,10 +11,10 @@ namespace shardplan {
 
 class TokenBook {
  public:
-  // `sampled` [tokens]: what follows each of them.
-  void take(const LocalArray& sampled) {
+  // `sampled` [tokens]: what follows each of them, so many positions ahead.
+  void take(const LocalArray& sampled, std::int64_t ahead = 1) {
     const auto& tokens = sampled.dims.front().ids;
-    for (std::size_t i = 0; i < tokens.size(); ++i) next_[tokens[i] + 1] = sampled.values[i];
+    for (std::size_t i = 0; i < tokens.size(); ++i) next_[tokens[i] + ahead] = sampled.values[i];
   }
   // The token at a place, or `otherwise`.
   [[nodiscard]] float at(std::int64_t token, float otherwise) const {

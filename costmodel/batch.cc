@@ -14,11 +14,19 @@ std::int64_t whole(double count) {
 
 }  // namespace
 
+BatchShape verifying(BatchShape shape, std::int64_t drafts) {
+  shape.decode_tokens = 1 + drafts;
+  shape.decode_context += static_cast<double>(drafts);
+  return shape;
+}
+
 RaggedBatch RaggedBatch::from(const BatchShape& shape) {
   RaggedBatch batch;
   for (std::int64_t i = 0; i < shape.decode_sequences; ++i) {
-    batch.requests.push_back(
-        {.request = i, .prefix = whole(shape.decode_context - 1), .new_tokens = 1, .phase = Phase::kDecode});
+    batch.requests.push_back({.request = i,
+                              .prefix = whole(shape.decode_context) - shape.decode_tokens,
+                              .new_tokens = shape.decode_tokens,
+                              .phase = Phase::kDecode});
   }
   for (std::int64_t i = 0; i < shape.prefill_sequences; ++i) {
     batch.requests.push_back({.request = shape.decode_sequences + i,

@@ -250,7 +250,14 @@ double CompiledGraph::model_seconds(const CompiledWork& work, const SymbolTable:
   const double* parameters = work.model->parameters.data();
   const AttentionShape& a = work.attention;
   if (work.curve != nullptr) return work.curve->us(value(0) * work.tokens_ratio) * 1e-6;
-  if (work.plane != nullptr) return work.plane->us(value(0), value(1) / value(0)) * 1e-6;
+  if (work.plane != nullptr) {
+    const double each = values.decode_tokens;
+    const double sequences = value(0) / each;
+    if (each <= 1) return work.plane->us(sequences, value(1) / sequences) * 1e-6;
+    // Tokens of a sequence read its cache together, like as many more query heads.
+    return decode_attention_us({.batch = sequences, .positions = value(1) / sequences, .heads = each * a.heads, .kv_heads = a.kv_heads,
+                                .qk_dim = a.qk_dim, .v_dim = a.v_dim, .position_bytes = a.position_bytes}, work.device, parameters) * 1e-6;
+  }
   const double prompts = std::max(value(3), 1e-9);
   return context_attention_us({.batch = prompts, .tokens = value(0) / prompts, .keys = value(1) / prompts, .pairs = value(2) / prompts,
                                .heads = a.heads, .kv_heads = a.kv_heads, .qk_dim = a.qk_dim, .v_dim = a.v_dim,
@@ -347,13 +354,13 @@ StepTime CompiledGraph::time(const SymbolTable::Values& values, const SymbolTabl
 }
 
 void CompiledGraph::describe(const SymbolTable::Values& values, const SymbolTable::Values& means, std::int64_t count,
-                             StepBreakdown& out) const {
+                             StepBreakdown& out, const char* prefix) const {
   for (const CompiledNode& node : nodes_) {
     const Node& source = graph_->nodes[static_cast<std::size_t>(node.node)];
     if (node.work) {
       const NodeWork done = work(*node.work, values, means, 1);
       if (done.seconds + done.fixed > 0) {
-        out.ops.push_back({graph_->op_of(source).name, count, Flops(done.flops), done.bytes, done.kv_bytes,
+        out.ops.push_back({std::string(prefix) + graph_->op_of(source).name, count, Flops(done.flops), done.bytes, done.kv_bytes,
                            Seconds(done.seconds + done.fixed), bound_of(*node.work, done), spread_of(*node.work, values)});
       }
     }
@@ -362,7 +369,7 @@ void CompiledGraph::describe(const SymbolTable::Values& values, const SymbolTabl
     const double message = node.traffic->form.message_ratio * units;
     if (message <= 0) continue;
     const CollectivePrice price = node.traffic->curve->direct(message);
-    out.collectives.push_back({graph_->tensor_of(source.inputs[0]).name, node_kind_name(source.kind), std::string(price.algorithm),
+    out.collectives.push_back({std::string(prefix) + graph_->tensor_of(source.inputs[0]).name, node_kind_name(source.kind), std::string(price.algorithm),
                                node.traffic->form.group_size, count, message, node.traffic->form.sent_ratio * units,
                                node.traffic->lse_ratio * units, Seconds(traffic_seconds(*node.traffic, values, 1)), price.spread});
   }

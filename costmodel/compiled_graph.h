@@ -24,10 +24,11 @@ namespace shardplan {
 // Distinct symbols of all graphs of a form, and their values for one shape.
 class SymbolTable {
  public:
-  static constexpr std::size_t kMost = 96;
+  static constexpr std::size_t kMost = 128;
   // Of every symbol, and the factors on a node's time by part.
   struct Values : std::array<double, kMost> {
     StepParts factors;
+    double decode_tokens = 1;   // of a sequence
   };
 
   [[nodiscard]] std::int32_t index(const Symbol& symbol);    // adds it when new
@@ -92,8 +93,9 @@ class CompiledGraph {
                 const std::vector<GroupShape::Axis>& device_axes, const GroupShape& boundary);
 
   [[nodiscard]] StepTime time(const SymbolTable::Values& values, const SymbolTable::Values& means) const;
-  // Adds one row per node that has something to do, `count` times.
-  void describe(const SymbolTable::Values& values, const SymbolTable::Values& means, std::int64_t count, StepBreakdown& out) const;
+  // Adds one row per node that has something to do, `count` times, named with `prefix`.
+  void describe(const SymbolTable::Values& values, const SymbolTable::Values& means, std::int64_t count, StepBreakdown& out,
+                const char* prefix = "") const;
 
  private:
   struct Pair;

@@ -200,10 +200,11 @@ double flattened(const RaggedSplit& split, double total) {
 
 std::vector<TokenIndex> batch_tokens(const RaggedBatch& batch, Phase phase) {
   std::vector<TokenIndex> tokens;
-  const bool every = phase == Phase::kAll || phase == Phase::kLast;
+  const bool every = phase == Phase::kAll || phase == Phase::kLast || phase == Phase::kVerified;
   for (const RequestSlice& slice : batch.requests) {
     if (!every && slice.phase != phase) continue;
-    const std::int64_t first = phase == Phase::kLast ? std::max<std::int64_t>(0, slice.new_tokens - 1) : 0;
+    const bool ends = phase == Phase::kLast || (phase == Phase::kVerified && slice.phase != Phase::kDecode);
+    const std::int64_t first = ends ? std::max<std::int64_t>(0, slice.new_tokens - 1) : 0;
     for (std::int64_t i = first; i < slice.new_tokens; ++i)
       tokens.push_back({slice.request, slice.prefix + i, slice.phase});
   }
@@ -265,10 +266,12 @@ RaggedSplit ragged_split(const Mesh& mesh, const ShardList& list, std::int64_t i
 double max_tokens(const RaggedSplit& split, const BatchShape& shape, Phase phase) {
   double total = 0;
   if (phase != Phase::kPrefill) {
-    total += unflattened(split, {static_cast<double>(shape.decode_sequences), 1, shape.decode_context - 1});
+    const double tokens = phase == Phase::kLast ? 1 : static_cast<double>(shape.decode_tokens);
+    total += unflattened(split, {static_cast<double>(shape.decode_sequences), tokens, shape.decode_context - tokens});
   }
   if (phase != Phase::kDecode) {
-    const double tokens = phase == Phase::kLast ? 1 : static_cast<double>(shape.prefill_tokens);
+    const bool ends = phase == Phase::kLast || phase == Phase::kVerified;
+    const double tokens = ends ? 1 : static_cast<double>(shape.prefill_tokens);
     total += unflattened(split, {static_cast<double>(shape.prefill_sequences), tokens, shape.prefill_prefix});
   }
   return flattened(split, total);

@@ -108,6 +108,30 @@ std::int64_t position_parts(const StepGraph& graph, const Placement& placement) 
   return parts;
 }
 
+// MTP modules on the last stage: their layers, projections and norms. The head's table is the model's own, and so is the
+// embedding's where the stage has it.
+double draft_weights(const DraftGraphs& draft, const ParallelConfig& config, const EngineMemory& engine, bool has_embedding) {
+  const auto without = [](PartBytes bytes, Part part) {
+    bytes[static_cast<std::size_t>(part)] = 0;
+    return bytes;
+  };
+  const auto modules = static_cast<double>(draft.modules.size());
+  PartBytes total{};
+  PartBytes entry = weights_of(draft.entry, config, engine);
+  const double embedding = has_embedding ? 0 : entry[static_cast<std::size_t>(Part::kEmbedding)];
+  add_scaled(total, without(entry, Part::kEmbedding), modules);
+  add_scaled(total, without(weights_of(draft.head, config, engine), Part::kHead), modules);
+  for (const std::vector<std::size_t>& module : draft.modules) {
+    for (const std::size_t layer : module) {
+      add_scaled(total, weights_of(draft.layers[layer], config, engine), 1);
+      if (engine.absorbed_copies) total[static_cast<std::size_t>(Part::kAttention)] += absorbed_copies(draft.layers[layer]);
+    }
+  }
+  double sum = embedding;
+  for (const double part : total) sum += part;
+  return sum;
+}
+
 // Caches and states of a layer, one term for each window: each name once (a mixed graph names the same cache in both phases).
 std::vector<Ledger::CacheTerm> cache_of(const StepGraph& graph) {
   std::vector<Ledger::CacheTerm> terms;
@@ -129,6 +153,22 @@ std::vector<Ledger::CacheTerm> cache_of(const StepGraph& graph) {
   if (terms.empty()) terms.emplace_back();
   terms.front().bytes_per_request = per_request;
   return terms;
+}
+
+// Calls visit(terms, layers, states) for the kinds of layers that a stage holds: its own, and on the last stage those that
+// draft. A recurrent state is kept `states` times, behind each token that may turn out to be the last.
+template <class Visit>
+void for_each_cached_layer(const ModelSpec& model, const LoweredModel& lowered, const StageLayers& stage, Visit visit) {
+  const StageGraphs& graphs = lowered.forms.front();
+  for (std::size_t k = 0; k < graphs.layers.size(); ++k) {
+    if (stage.of_kind[k] == 0) continue;
+    const bool recurrent = model.kinds[k].attention.kind == AttentionKind::kRecurrent;
+    visit(cache_of(graphs.layers[k]), stage.of_kind[k], recurrent ? 1 + lowered.drafts : 1);
+  }
+  if (!stage.is_last || !graphs.draft) return;
+  for (const std::vector<std::size_t>& module : graphs.draft->modules) {
+    for (const std::size_t layer : module) visit(cache_of(graphs.draft->layers[layer]), 1, 1);
+  }
 }
 
 std::int64_t cp_parts(const StageGraphs& graphs) {
@@ -169,6 +209,10 @@ Bytes stage_activations(const ModelSpec& model, const StageGraphs& graphs, const
     if (buffers.keeps_expert_buffers) kept = std::max(kept, expert_buffers(graphs.layers[k], shape, buffers));
   }
   if (stage.is_first) forward = std::max(forward, activation_peak(graphs.embedding, shape, buffers));
+  if (stage.is_last && graphs.draft) {
+    for (const StepGraph& layer : graphs.draft->layers) forward = std::max(forward, activation_peak(layer, shape, buffers));
+    forward = std::max(forward, activation_peak(graphs.draft->entry, shape, buffers));
+  }
   const Bytes stream = residual_bytes(graphs.embedding, shape);
   if (stage.is_first && buffers.keeps_embedded) forward += stream;
   Bytes most = forward + buffers.benchmark;
@@ -220,11 +264,14 @@ StageLedger make_stage(const ModelSpec& model, const ParallelConfig& config, con
     const auto count = static_cast<double>(stage.of_kind[k]);
     add_scaled(weights, weights_of(graphs.layers[k], config, engine), count);
     if (engine.absorbed_copies) weights[static_cast<std::size_t>(Part::kAttention)] += absorbed_copies(graphs.layers[k]) * count;
-    for (const Ledger::CacheTerm& cache : cache_of(graphs.layers[k])) {
-      ledger.kv_bytes_per_token += cache.bytes_per_token * count;
-      terms.push_back({cache.window, cache.every, cache.bytes_per_token * count, cache.bytes_per_request * count});
-    }
   }
+  for_each_cached_layer(model, lowered, stage, [&](const std::vector<Ledger::CacheTerm>& layer, std::int64_t layers, std::int64_t states) {
+    const auto count = static_cast<double>(layers);
+    for (const Ledger::CacheTerm& cache : layer) {
+      ledger.kv_bytes_per_token += cache.bytes_per_token * count;
+      terms.push_back({cache.window, cache.every, cache.bytes_per_token * count, cache.bytes_per_request * static_cast<double>(layers * states)});
+    }
+  });
   if (stage.is_first) add_scaled(weights, weights_of(graphs.embedding, config, engine), 1);
   if (stage.is_last) {
     PartBytes head = weights_of(graphs.head, config, engine);
@@ -233,6 +280,8 @@ StageLedger make_stage(const ModelSpec& model, const ParallelConfig& config, con
     add_scaled(weights, head, 1);
   }
   ledger.weights = items_of(weights);
+  if (stage.is_last && graphs.draft)
+    ledger.weights.push_back({"draft", Bytes(static_cast<std::int64_t>(draft_weights(*graphs.draft, config, engine, stage.is_first)))});
   if (engine.rotary_tables && model.rotary_elements > 0) {
     const double element = element_bytes(graphs.embedding.tensor_of(graphs.embedding.residual_out));
     ledger.weights.push_back({"rotary tables", scaled(Bytes(model.rotary_elements), element)});
@@ -317,20 +366,22 @@ void share_pages(Ledger& ledger, const ModelSpec& model, const LoweredModel& low
                  const MemoryDemand& demand) {
   std::vector<CachedLayers> layers;
   bool differ = false;
-  for (std::size_t k = 0; k < model.kinds.size(); ++k) {
-    for (const Ledger::CacheTerm& cache : cache_of(lowered.forms.front().layers[k])) {
-      if (cache.bytes_per_token == 0 && cache.bytes_per_request == 0) continue;
-      differ = differ || cache.window > 0 || cache.bytes_per_request > 0;
-      CachedLayers& kind = kind_of(layers, {cache.window, cache.bytes_per_token, cache.bytes_per_request, {}});
-      kind.of_stage.resize(stages.size());
-      for (std::size_t s = 0; s < stages.size(); ++s) kind.of_stage[s] += stages[s].of_kind[k];
-    }
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    for_each_cached_layer(model, lowered, stages[s], [&](const std::vector<Ledger::CacheTerm>& terms, std::int64_t count, std::int64_t states) {
+      for (const Ledger::CacheTerm& cache : terms) {
+        if (cache.bytes_per_token == 0 && cache.bytes_per_request == 0) continue;
+        differ = differ || cache.window > 0 || cache.bytes_per_request > 0;
+        CachedLayers& kind = kind_of(layers, {cache.window, cache.bytes_per_token, cache.bytes_per_request, states, {}});
+        kind.of_stage.resize(stages.size());
+        kind.of_stage[s] += count;
+      }
+    });
   }
   if (!differ) return;
   std::vector<Bytes> pools;
   for (const StageLedger& stage : ledger.stages) pools.push_back(stage.kv_pool_bytes);
   const BatchShape& step = demand.largest_step;
-  const std::int64_t tokens = step.prefill_tokens + step.decode_sequences / std::max<std::int64_t>(1, ledger.attention_groups);
+  const std::int64_t tokens = step.prefill_tokens + step.decode_tokens * step.decode_sequences / std::max<std::int64_t>(1, ledger.attention_groups);
   ledger.pages = make_page_pool(layers, pools, ledger.block_tokens, tokens);
   ledger.block_tokens = ledger.pages.block_tokens();
 }

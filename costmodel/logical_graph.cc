@@ -26,6 +26,7 @@ const char* op_name(OpKind kind) {
     case OpKind::kRoute: return "route";
     case OpKind::kExperts: return "experts";
     case OpKind::kAdd: return "add";
+    case OpKind::kConcat: return "concat";
     case OpKind::kSplit: return "split";
     case OpKind::kJoin: return "join";
     case OpKind::kLast: return "last";

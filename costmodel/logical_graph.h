@@ -29,9 +29,10 @@ enum class OpKind : std::uint8_t {
   kRoute,      // router logits -> k experts and weights of each token
   kExperts,    // routed experts, all of gate, up, down
   kAdd,        // residual plus branch
+  kConcat,     // inputs side by side in one last dimension
   kSplit,      // tokens of one phase (mixed steps)
   kJoin,       // both phases together again
-  kLast,       // the tokens whose logits are needed: one per sequence
+  kLast,       // the tokens whose logits are needed
   kSample,     // gathered logits -> token ids
 };
 [[nodiscard]] const char* op_name(OpKind kind);
@@ -135,9 +136,12 @@ struct GraphFormats {
 // Dimensions of the residual stream beside its tokens: the hidden size, of each of several streams where a model has them.
 [[nodiscard]] DimList residual_dims(const ModelSpec& model);
 
-// One transformer layer; embedding; final norm, head and sampling.
+// One transformer layer; embedding; final norm, head and sampling of the tokens of `rows` (kVerified or kLast).
 [[nodiscard]] LogicalGraph layer_graph(const ModelSpec& model, const LayerKind& kind, StepForm form, const GraphFormats& formats);
 [[nodiscard]] LogicalGraph embedding_graph(const ModelSpec& model, StepForm form, const GraphFormats& formats);
-[[nodiscard]] LogicalGraph head_graph(const ModelSpec& model, StepForm form, const GraphFormats& formats);
+[[nodiscard]] LogicalGraph head_graph(const ModelSpec& model, StepForm form, const GraphFormats& formats, Phase rows = Phase::kVerified);
+// What an MTP module reads: the hidden state of each token beside the embedding of the one after it, both normed, in one
+// product back to the hidden size. Its layers are layer_graph, its head head_graph with a norm of its own.
+[[nodiscard]] LogicalGraph draft_entry_graph(const ModelSpec& model, StepForm form, const GraphFormats& formats);
 
 }  // namespace shardplan

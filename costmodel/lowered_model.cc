@@ -1,5 +1,7 @@
 #include "costmodel/lowered_model.h"
 
+#include <algorithm>
+
 #include "base/errors.h"
 
 namespace shardplan {
@@ -21,6 +23,26 @@ StepGraph boundary_graph(const ModelSpec& model, const Strategy& strategy, StepF
   return graph;
 }
 
+DraftGraphs lower_drafts(const ModelSpec& model, std::int64_t drafts, const Strategy& strategy, StepForm form, const GraphFormats& formats) {
+  DraftGraphs graphs;
+  graphs.entry = lower(draft_entry_graph(model, form, formats), strategy, form);
+  graphs.head = lower(head_graph(model, form, formats, Phase::kLast), strategy, form);
+  const auto each = model.mtp_layers.size() / static_cast<std::size_t>(model.mtp_modules);
+  const auto used = static_cast<std::size_t>(std::min(model.mtp_modules, drafts));
+  for (std::size_t i = 0; i < used * each; ++i) {
+    const LayerKind& kind = model.mtp_layers[i];
+    std::size_t known = 0;
+    while (known < graphs.kinds.size() && !same_layer(model.mtp_layers[graphs.kinds[known]], kind)) ++known;
+    if (known == graphs.kinds.size()) {
+      graphs.layers.push_back(lower(layer_graph(model, kind, form, formats), strategy, form));
+      graphs.kinds.push_back(i);
+    }
+    if (i % each == 0) graphs.modules.emplace_back();
+    graphs.modules.back().push_back(known);
+  }
+  return graphs;
+}
+
 StageGraphs lower_form(const ModelSpec& model, const ParallelConfig& config, StepForm form, const GraphFormats& formats) {
   const Strategy strategy = build_strategy(model, config, form);
   StageGraphs graphs;
@@ -34,6 +56,7 @@ StageGraphs lower_form(const ModelSpec& model, const ParallelConfig& config, Ste
   }
   graphs.head = lower(head_graph(model, form, formats), strategy, form);
   graphs.boundary = boundary_graph(model, strategy, form, formats);
+  if (config.variant.speculative_tokens > 0) graphs.draft = lower_drafts(model, config.variant.speculative_tokens, strategy, form, formats);
   return graphs;
 }
 
@@ -45,6 +68,7 @@ const StageGraphs& LoweredModel::serving(Phase phase) const {
 
 LoweredModel lower_model(const ModelSpec& model, const ParallelConfig& config, const GraphFormats& formats) {
   LoweredModel lowered;
+  lowered.drafts = config.variant.speculative_tokens;
   if (config.pcp == 1) {
     lowered.forms.push_back(lower_form(model, config, StepForm::kMixed, formats));
   } else {

@@ -340,6 +340,16 @@ RuleResult add_rule(const RuleInput& in) {
   return {{need, need}, {need}};
 }
 
+// Each input whole, where the residual stream's tokens lie.
+RuleResult concat_rule(const RuleInput& in) {
+  RuleResult result;
+  Placement tokens;
+  append_all(tokens, in.strategy.residual.of(Dim::kTokens));
+  for (std::size_t i = 0; i < in.have.size(); ++i) result.need.push_back(tokens);
+  result.out = {tokens};
+  return result;
+}
+
 // Tokens split request by request alone: a cut of the flat list of both phases is no cut of one phase's list.
 Placement per_request(const Placement& have) {
   Placement result = without_dim(have, Dim::kTokens);
@@ -400,6 +410,7 @@ RuleResult op_rule(const RuleInput& in) {
     case OpKind::kRoute: return route_rule(in);
     case OpKind::kExperts: return experts_rule(in);
     case OpKind::kAdd: return add_rule(in);
+    case OpKind::kConcat: return concat_rule(in);
     case OpKind::kLast: return tokens_by_request_rule(in);
     case OpKind::kJoin: return join_rule(in);
     case OpKind::kSample: return sample_rule(in);

@@ -36,7 +36,7 @@ double layer_page(const std::vector<CachedLayers>& layers, std::int64_t block) {
 }
 
 std::int64_t blocks_of(std::int64_t tokens, const PageGroup& kind, std::int64_t windowed) {
-  if (kind.block_tokens == 0) return 1;
+  if (kind.block_tokens == 0) return kind.states;
   if (kind.window == 0) return ceil_div(tokens, kind.block_tokens);
   return ceil_div(windowed, kind.block_tokens) + 1;
 }
@@ -67,7 +67,7 @@ std::int64_t PagePool::pages_to_admit(std::int64_t tokens) const {
 std::int64_t PagePool::pages_to_run(std::int64_t tokens) const {
   std::int64_t sum = 0;
   for (const PageGroup& kind : kinds) {
-    const std::int64_t all = kind.block_tokens > 0 ? ceil_div(tokens, kind.block_tokens) : 1;
+    const std::int64_t all = kind.block_tokens > 0 ? ceil_div(tokens, kind.block_tokens) : kind.states;
     sum += kind.groups * std::min(all, blocks_of(tokens, kind, std::max<std::int64_t>(1, kind.window - 1)));
   }
   return sum;
@@ -84,7 +84,7 @@ PagePool make_page_pool(const std::vector<CachedLayers>& layers, const std::vect
   const std::int64_t size = group_size(layers);
   const double page = layer_page(layers, block);
   for (const CachedLayers& kind : layers) {
-    PageGroup group{.groups = ceil_div(layers_of(kind), size), .window = kind.window};
+    PageGroup group{.groups = ceil_div(layers_of(kind), size), .window = kind.window, .states = kind.states};
     if (kind.bytes_per_request == 0) {
       const auto fill = static_cast<std::int64_t>(page / kind.bytes_per_token);
       group.block_tokens = std::max(block, fill / block * block);

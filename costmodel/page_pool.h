@@ -22,13 +22,15 @@ struct CachedLayers {
   std::int64_t window = 0;              // tokens; 0: all
   double bytes_per_token = 0;           // of one layer on a rank
   double bytes_per_request = 0;         // state of one layer on a rank
+  std::int64_t states = 1;              // of a request: one behind each token that may be refused
   std::vector<std::int64_t> of_stage;   // layers on each pipeline stage
 };
 
 struct PageGroup {
   std::int64_t groups = 0;              // pages that hold one block of all layers of the kind
-  std::int64_t block_tokens = 0;        // 0: a state, one page per request
+  std::int64_t block_tokens = 0;        // 0: states, one page each
   std::int64_t window = 0;
+  std::int64_t states = 1;              // of a request
 };
 
 struct PagePool {

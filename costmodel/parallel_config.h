@@ -31,6 +31,7 @@ struct Variant {
   std::int64_t redundant_experts = 0;   // global spare slots, placed by EPLB
   Overlap overlap = Overlap::kNone;
   std::int64_t overlap_chunks = 2;      // kChunk
+  std::int64_t speculative_tokens = 0;  // drafted by the model's MTP modules in each step, verified in the next; 0: none
   friend bool operator==(const Variant&, const Variant&) = default;
 };
 

@@ -69,6 +69,8 @@ const char* dim_name(Dim dim) {
       return "streams";
     case Dim::kMix:
       return "mix";
+    case Dim::kPair:
+      return "pair";
   }
   throw InternalError("unknown dimension");
 }

@@ -34,6 +34,7 @@ enum class Dim : std::uint8_t {
   kOutputLatent,  // rank of a low-rank output projection; never sharded
   kStreams,       // residual streams (DeepSeek-V4); never sharded
   kMix,           // mixing weights of residual streams; never sharded
+  kPair,          // embedding and hidden state of a token, side by side (MTP); never sharded
 };
 [[nodiscard]] const char* dim_name(Dim dim);
 

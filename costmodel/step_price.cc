@@ -15,12 +15,22 @@ struct CompiledForm {
   std::optional<CompiledGraph> embedding;
   std::optional<CompiledGraph> head;
   std::optional<CompiledGraph> boundary;
+  std::optional<CompiledGraph> draft_entry;
+  std::vector<CompiledGraph> draft_layers;
+  std::optional<CompiledGraph> draft_head;
 };
 
 struct Values {
   SymbolTable::Values busiest;
   SymbolTable::Values mean;
 };
+
+// The drafts of a step beyond its modules: one token of each decode, behind those that were drafted before.
+BatchShape drafted_again(BatchShape shape) {
+  shape.prefill_sequences = 0;
+  shape.decode_tokens = 1;
+  return shape;
+}
 
 BatchShape only(const BatchShape& shape, Phase phase) {
   BatchShape part = shape;
@@ -49,7 +59,9 @@ StepTime operator*(const StepTime& a, double k) {
 }
 
 struct StepPricer::Impl {
-  std::vector<std::optional<ExpertLoadModel>> experts;   // by layer kind
+  std::vector<std::optional<ExpertLoadModel>> experts;         // by layer kind
+  std::vector<std::optional<ExpertLoadModel>> draft_experts;   // by layer of the MTP modules
+  std::int64_t drafts = 0;
   std::vector<CompiledForm> forms;
   bool mixes = true;
   StepFactors factors;
@@ -67,12 +79,21 @@ struct StepPricer::Impl {
     form.embedding.emplace(compiled(graphs.embedding, nullptr));
     form.head.emplace(compiled(graphs.head, nullptr));
     form.boundary.emplace(compiled(graphs.boundary, nullptr));
+    if (graphs.draft) {
+      form.draft_entry.emplace(compiled(graphs.draft->entry, nullptr));
+      for (std::size_t k = 0; k < graphs.draft->layers.size(); ++k) {
+        const auto& load = draft_experts[graphs.draft->kinds[k]];
+        form.draft_layers.push_back(compiled(graphs.draft->layers[k], load ? &*load : nullptr));
+      }
+      form.draft_head.emplace(compiled(graphs.draft->head, nullptr));
+    }
     forms.push_back(std::move(form));
   }
 
   // Calls visit(form, part of the shape that it serves) for every form with tokens.
   template <class Visit>
   void for_each_form(const BatchShape& shape, Visit visit) const {
+    ensure(shape.decode_sequences == 0 || shape.decode_tokens == 1 + drafts, "a step verifies the tokens that were drafted for it");
     if (mixes) {
       visit(forms.front(), shape);
       return;
@@ -85,19 +106,51 @@ struct StepPricer::Impl {
     Values values;
     form.symbols.evaluate_all(shape, values.busiest, values.mean);
     const auto prompt = static_cast<double>(shape.prefill_sequences * shape.prefill_tokens);
-    const double tokens = prompt + static_cast<double>(shape.decode_sequences);
+    const auto tokens = static_cast<double>(shape.tokens());
+    values.busiest.decode_tokens = values.mean.decode_tokens = static_cast<double>(shape.decode_tokens);
     values.busiest.factors = factors_at(factors, tokens > 0 ? prompt / tokens : 0);
     values.mean.factors = values.busiest.factors;
     return values;
   }
 
-  [[nodiscard]] StepTime stage_time(const CompiledForm& form, const StageLayers& stage, const Values& values) const {
+  // Calls visit(graph, times, values) for the graphs that draft, all over a step of `shape`; `values` are those of the shape.
+  template <class Visit>
+  void for_each_draft(const CompiledForm& form, const BatchShape& shape, const Values& values, Visit visit) const {
+    if (!form.draft_entry) return;
+    const auto& modules = form.graphs->draft->modules;
+    const auto used = static_cast<std::int64_t>(modules.size());
+    const auto run = [&](const Values& at, std::int64_t first, std::int64_t end) {
+      std::vector<std::int64_t> times(form.draft_layers.size(), 0);
+      for (std::int64_t pass = first; pass < end; ++pass) {
+        for (const std::size_t layer : modules[static_cast<std::size_t>(pass % used)]) ++times[layer];
+      }
+      visit(*form.draft_entry, end - first, at);
+      for (std::size_t k = 0; k < times.size(); ++k) {
+        if (times[k] > 0) visit(form.draft_layers[k], times[k], at);
+      }
+      visit(*form.draft_head, end - first, at);
+    };
+    run(values, 0, used);
+    if (drafts > used && shape.decode_sequences > 0) run(values_of(form, drafted_again(shape)), used, drafts);
+  }
+
+  [[nodiscard]] StepTime draft_time(const CompiledForm& form, const BatchShape& shape, const Values& values) const {
+    StepTime total;
+    for_each_draft(form, shape, values, [&](const CompiledGraph& graph, std::int64_t times, const Values& at) {
+      total += graph.time(at.busiest, at.mean) * static_cast<double>(times);
+    });
+    return total;
+  }
+
+  [[nodiscard]] StepTime stage_time(const CompiledForm& form, const StageLayers& stage, const BatchShape& shape, const Values& values) const {
     StepTime total;
     if (stage.is_first) total += form.embedding->time(values.busiest, values.mean);
     for (std::size_t k = 0; k < form.layers.size(); ++k) {
       if (stage.of_kind[k] > 0) total += form.layers[k].time(values.busiest, values.mean) * static_cast<double>(stage.of_kind[k]);
     }
-    if (stage.is_last) total += form.head->time(values.busiest, values.mean);
+    if (!stage.is_last) return total;
+    total += form.head->time(values.busiest, values.mean);
+    total += draft_time(form, shape, values);
     return total;
   }
 };
@@ -134,11 +187,16 @@ std::vector<GroupShape::Axis> device_axes(const Mesh& mesh, const ParallelConfig
 StepPricer::StepPricer(const ModelSpec& model, const ParallelConfig& config, const LoweredModel& lowered,
                        const CollectivePricer& collectives, const PriceOptions& options, DeviceOrder order)
     : impl_(std::make_unique<Impl>()) {
-  for (const LayerKind& kind : model.kinds) {
-    impl_->experts.emplace_back();
-    if (kind.ffn.kind != FfnKind::kMoe) continue;
-    impl_->experts.back().emplace(options.expert_load, kind.ffn.experts, kind.ffn.experts_per_token, config.ep, config.variant.redundant_experts);
-  }
+  const auto loads = [&](const std::vector<LayerKind>& kinds, std::vector<std::optional<ExpertLoadModel>>& out) {
+    for (const LayerKind& kind : kinds) {
+      out.emplace_back();
+      if (kind.ffn.kind != FfnKind::kMoe) continue;
+      out.back().emplace(options.expert_load, kind.ffn.experts, kind.ffn.experts_per_token, config.ep, config.variant.redundant_experts);
+    }
+  };
+  loads(model.kinds, impl_->experts);
+  impl_->drafts = lowered.drafts;
+  if (lowered.drafts > 0) loads(model.mtp_layers, impl_->draft_experts);
   impl_->mixes = lowered.mixes();
   if (collectives.mode() != PriceMode::kSpeedOfLight) impl_->factors = options.factors;
   const std::vector<GroupShape::Axis> axes = device_axes(lowered.forms.front().embedding.mesh, config, order);
@@ -153,7 +211,7 @@ StepPricer::StepPricer(StepPricer&&) noexcept = default;
 StepTime StepPricer::stage(const StageLayers& stage, const BatchShape& shape) const {
   StepTime total;
   impl_->for_each_form(shape, [&](const CompiledForm& form, const BatchShape& part) {
-    total += impl_->stage_time(form, stage, impl_->values_of(form, part));
+    total += impl_->stage_time(form, stage, part, impl_->values_of(form, part));
   });
   return total;
 }
@@ -171,7 +229,7 @@ StepTime StepPricer::step(const std::vector<StageLayers>& stages, const BatchSha
   StepTime total;
   impl_->for_each_form(shape, [&](const CompiledForm& form, const BatchShape& part) {
     const Values values = impl_->values_of(form, part);
-    for (const StageLayers& stage : stages) total += impl_->stage_time(form, stage, values);
+    for (const StageLayers& stage : stages) total += impl_->stage_time(form, stage, part, values);
     if (stages.size() > 1) total += form.boundary->time(values.busiest, values.mean) * static_cast<double>(stages.size() - 1);
   });
   return total;
@@ -190,6 +248,9 @@ StepBreakdown StepPricer::breakdown(const std::vector<StageLayers>& stages, cons
       form.layers[k].describe(values.busiest, values.mean, count, out);
     }
     form.head->describe(values.busiest, values.mean, 1, out);
+    impl_->for_each_draft(form, part, values, [&out](const CompiledGraph& graph, std::int64_t times, const Values& at) {
+      graph.describe(at.busiest, at.mean, times, out, "draft_");
+    });
     if (stages.size() > 1) form.boundary->describe(values.busiest, values.mean, static_cast<std::int64_t>(stages.size()) - 1, out);
   });
   return out;
@@ -211,6 +272,25 @@ Seconds StepPricer::ends(bool first, const BatchShape& shape) const {
     total += (first ? form.embedding : form.head)->time(values.busiest, values.mean);
   });
   return total.seconds;
+}
+
+StepTime StepPricer::drafts(const BatchShape& shape) const {
+  StepTime total;
+  impl_->for_each_form(shape, [&](const CompiledForm& form, const BatchShape& part) {
+    total += impl_->draft_time(form, part, impl_->values_of(form, part));
+  });
+  return total;
+}
+
+std::int64_t StepPricer::draft_layers(const BatchShape& shape) const {
+  const auto& draft = impl_->forms.front().graphs->draft;
+  if (!draft) return 0;
+  const auto used = static_cast<std::int64_t>(draft->modules.size());
+  std::int64_t layers = 0;
+  for (std::int64_t pass = 0; pass < (shape.decode_sequences > 0 ? impl_->drafts : used); ++pass) {
+    layers += static_cast<std::int64_t>(draft->modules[static_cast<std::size_t>(pass % used)].size());
+  }
+  return layers;
 }
 
 }  // namespace shardplan

@@ -2,7 +2,8 @@
 //
 // Each node becomes coefficients; a shape is priced by evaluating each distinct symbol once and walking the program,
 // without allocation. A node's time is its kernel's roofline or its collective's price; nodes follow one another but
-// where a pass overlaps them (ring steps, chunked experts, HOP-B). Time of a stage = sum over its layers.
+// where a pass overlaps them (ring steps, chunked experts, HOP-B). Time of a stage = sum over its layers. Where MTP modules
+// draft, decodes are to be asked for as verifying() makes them, and the last stage's time holds the drafts of the next step.
 #pragma once
 
 #include <memory>
@@ -94,6 +95,10 @@ class StepPricer {
   // Cost of one layer of each kind, for balanced splits.
   [[nodiscard]] Seconds layer(int kind, const BatchShape& shape) const;
   [[nodiscard]] Seconds ends(bool first, const BatchShape& shape) const;   // embedding, or head
+  // What MTP modules take in a step that verifies their drafts (nothing without speculative tokens), of the last stage's
+  // time; and how many layers they run.
+  [[nodiscard]] StepTime drafts(const BatchShape& shape) const;
+  [[nodiscard]] std::int64_t draft_layers(const BatchShape& shape) const;
 
  private:
   struct Impl;

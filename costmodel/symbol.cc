@@ -41,6 +41,14 @@ double prompts_per_rank(const BatchShape& shape, const PromptSplit& split) {
   return static_cast<double>(ceil_div(shape.prefill_sequences, split.request_parts));
 }
 
+double decode_pairs(const Symbol& symbol, const BatchShape& shape) {
+  double pairs = 0;
+  for (std::int64_t back = 0; back < shape.decode_tokens; ++back) {
+    pairs += max_positions(symbol.split, shape.decode_sequences, within(shape.decode_context - static_cast<double>(back), symbol.window));
+  }
+  return pairs;
+}
+
 }  // namespace
 
 bool operator==(const Symbol& a, const Symbol& b) {
@@ -51,8 +59,11 @@ double evaluate(const Symbol& symbol, const BatchShape& shape) {
   switch (symbol.kind) {
     case SymbolKind::kOne: return 1;
     case SymbolKind::kTokens: return max_tokens(symbol.split, shape, symbol.phase);
-    case SymbolKind::kDecodePositions:
-      return max_positions(symbol.split, shape.decode_sequences, within(shape.decode_context, symbol.window));
+    case SymbolKind::kDecodePositions: {
+      const std::int64_t window = symbol.window > 0 ? symbol.window + shape.decode_tokens - 1 : 0;   // of all tokens together
+      return max_positions(symbol.split, shape.decode_sequences, within(shape.decode_context, window));
+    }
+    case SymbolKind::kDecodePairs: return decode_pairs(symbol, shape);
     case SymbolKind::kPrefixPositions:
       return max_positions(symbol.split, shape.prefill_sequences, symbol.window > 0 ? within(shape.prefill_prefix, symbol.window - 1) : shape.prefill_prefix);
     case SymbolKind::kKeyPositions: {

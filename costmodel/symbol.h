@@ -18,7 +18,8 @@ namespace shardplan {
 enum class SymbolKind : std::uint8_t {
   kOne,              // 1: what does not depend on the batch
   kTokens,           // new tokens of `phase` on the busiest rank under the split
-  kDecodePositions,  // positions that the decode sequences attend to (within the window), own token included
+  kDecodePositions,  // positions that the decode sequences attend to (within the window), own tokens included
+  kDecodePairs,      // the same for each of their tokens: query-key pairs
   kPrefixPositions,  // cached positions of the prefill sequences under the split
   kKeyPositions,     // keys a prefill reads: prefix (within the window) and fresh, all of them
   kPrefillPairs,     // query-key pairs of the busiest rank, all keys present

@@ -16,6 +16,7 @@ const char* part_name(Part part) {
     case Part::kExperts: return "experts";
     case Part::kHead: return "head";
     case Part::kNorm: return "norms";
+    case Part::kDraft: return "draft";
     case Part::kResidual: return "residual";
   }
   return "?";

@@ -12,7 +12,7 @@
 namespace shardplan {
 
 // Which part of the model a tensor belongs to: what strategies place, and what the ledger adds up by.
-enum class Part : std::uint8_t { kEmbedding, kAttention, kDenseFfn, kSharedExpert, kRouter, kExperts, kHead, kNorm, kResidual };
+enum class Part : std::uint8_t { kEmbedding, kAttention, kDenseFfn, kSharedExpert, kRouter, kExperts, kHead, kNorm, kDraft, kResidual };
 [[nodiscard]] const char* part_name(Part part);
 
 enum class Lifetime : std::uint8_t { kWeight, kCache, kActivation };

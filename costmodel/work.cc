@@ -116,10 +116,15 @@ void add_keys(const StepGraph& graph, const Node& node, const KeySet& set, WorkF
   pairs.causal = op.causal;
   pairs.phase = op.phase;
   if (op.phase == Phase::kDecode) {
-    pairs.kind = SymbolKind::kDecodePositions;
+    pairs.kind = SymbolKind::kDecodePairs;
     pairs.list = graph.value(node.inputs[set.input]).placement.of(Dim::kPositions);
     pairs.split = ragged_split(graph.mesh, pairs.list, graph.interleave_of(graph.tensor_of(node.inputs[set.input])));
-    form.terms.push_back({pairs, set.pair_flops, kv, kv});
+    // The tokens of a sequence read its keys together, but each gathers its own choice.
+    const bool chosen = op.top_k > 0 && set.seen == op.top_k * std::max<std::int64_t>(1, op.entry_tokens);
+    Symbol positions = pairs;
+    if (!chosen) positions.kind = SymbolKind::kDecodePositions;
+    form.terms.push_back({positions, 0, kv, kv});
+    form.terms.push_back({pairs, set.pair_flops, 0, 0});
     return;
   }
   pairs.list = graph.value(node.inputs[0]).placement.of(Dim::kTokens);
@@ -189,16 +194,12 @@ WorkForm index(const StepGraph& graph, const Node& node) {
   const double pair_flops = 2.0 * static_cast<double>(op.heads * op.dim) / static_cast<double>(op.every);
   Symbol pairs;
   pairs.phase = op.phase;
-  pairs.kind = decode ? SymbolKind::kDecodePositions : SymbolKind::kPrefillPairs;
+  pairs.kind = decode ? SymbolKind::kDecodePairs : SymbolKind::kPrefillPairs;
   pairs.list = decode ? graph.value(key).placement.of(Dim::kPositions) : graph.value(node.inputs[0]).placement.of(Dim::kTokens);
   pairs.split = ragged_split(graph.mesh, pairs.list, decode ? graph.interleave_of(graph.tensor_of(key)) : graph.cp_interleave);
   const double read = value_bytes(graph, key);
-  if (decode) {
-    form.terms.push_back({pairs, pair_flops, read, read});
-    return form;
-  }
   Symbol keys = pairs;
-  keys.kind = SymbolKind::kKeyPositions;
+  keys.kind = decode ? SymbolKind::kDecodePositions : SymbolKind::kKeyPositions;
   form.terms.push_back({keys, 0, read, read});
   form.terms.push_back({pairs, pair_flops, 0, 0});
   return form;
@@ -210,8 +211,11 @@ WorkForm scan(const StepGraph& graph, const Node& node) {
   const Placement& out = graph.value(node.outputs[0]).placement;
   const auto held = static_cast<double>(max_held(graph.mesh, out.of(Dim::kHeads), spec.value_heads));
   form.terms.front().flops = recurrent_flops_per_token(spec) * held / static_cast<double>(spec.value_heads);
-  for (std::size_t i = 1; i < node.outputs.size(); ++i) {
-    form.terms.push_back({value_symbol(graph, node.outputs[i]), 0, 2 * value_bytes(graph, node.outputs[i]), 0});
+  for (std::size_t i = 1; i < node.outputs.size(); ++i) {   // drafted tokens may be refused: the state behind each is kept
+    Symbol requests = value_symbol(graph, node.outputs[i]);
+    form.terms.push_back({requests, 0, value_bytes(graph, node.outputs[i]), 0});
+    requests.phase = Phase::kVerified;
+    form.terms.push_back({requests, 0, value_bytes(graph, node.outputs[i]), 0});
   }
   for (const ValueId id : node.weights) form.weight_bytes += held_weight_bytes(graph, graph.tensor_of(id), graph.value(id).placement);
   return form;
@@ -310,6 +314,7 @@ WorkForm work_form(const StepGraph& graph, const Node& node) {
     case OpKind::kSquares:
     case OpKind::kRotary:
     case OpKind::kActivate:
+    case OpKind::kConcat:
     case OpKind::kAdd: form = streaming(graph, node, KernelFamily::kElementwise); break;
   }
   form.own_kernel = form.own_kernel && op.own_kernel;

@@ -2,9 +2,10 @@
 // coefficient x symbol, by kernel family. No time and no machine here.
 //
 //   product   2*M*N*K FLOPs; weights once, x and the output in the activation format
-//   attention 2*(qk+v)*heads*pairs FLOPs; K and V read once per KV head on the rank, Q and O beside
+//   attention 2*(qk+v)*heads*pairs FLOPs; K and V read once per KV head on the rank, for all tokens of a sequence
+//             together, Q and O beside; chosen keys (sparse attention) once for each token
 //   index     2*dim*heads FLOPs per pair of a query and any key of its request; keys read once
-//   scan      see recurrent_flops_per_token; the state of each request read and written once a step
+//   scan      see recurrent_flops_per_token; the state of each request read once a step, written for each decode token
 //   experts   2*rows*(gates*H*I) FLOPs on the busiest rank's rows; weights of the experts that are hit at all
 // Elementwise nodes read and write their operands. Sharded operands are counted as sharded.
 #pragma once
@@ -50,7 +51,7 @@ struct WorkForm {
   double flops_per_row = 0;
   double bytes_per_row = 0;
   double bytes_per_expert = 0;
-  // Dense attention. Decode: terms are (queries, positions); prefill: (queries, keys, pairs, prompts).
+  // Dense attention. Decode: terms are (queries, positions, pairs); prefill: (queries, keys, pairs, prompts).
   AttentionShape attention;
   // Grouped products: sizes of an expert on the rank, experts of the layer.
   ExpertsShape experts;

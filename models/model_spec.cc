@@ -46,12 +46,6 @@ Bytes total_bytes(const std::vector<WeightTensor>& tensors, const WeightFormats&
   return Bytes(total);
 }
 
-// True when the kinds differ at most in their names.
-bool same_layer(const LayerKind& a, const LayerKind& b) {
-  return a.attention == b.attention && a.ffn == b.ffn && a.formats == b.formats && a.post_norms == b.post_norms &&
-         a.extra_vectors == b.extra_vectors;
-}
-
 // `name`, or `name`_<n> for the n-th kind of that name.
 std::string numbered_name(const ModelSpec& model, const std::string& name) {
   const auto is_namesake = [&](const LayerKind& kind) {
@@ -288,6 +282,11 @@ Bytes cache_bytes_per_token(const ModelSpec& model, const NumberFormat& kv) {
   for (const int kind : model.layers)
     total += cache_bytes_of_layer(model.kinds[static_cast<std::size_t>(kind)].attention, kv);
   return Bytes(static_cast<std::int64_t>(total));
+}
+
+bool same_layer(const LayerKind& a, const LayerKind& b) {
+  return a.attention == b.attention && a.ffn == b.ffn && a.formats == b.formats && a.post_norms == b.post_norms &&
+         a.extra_vectors == b.extra_vectors;
 }
 
 void append_layer(ModelSpec& model, const LayerKind& kind) {

@@ -219,6 +219,9 @@ struct ModelSpec {
 // Elements cached per token by one layer of `attention` (K and V, or the latent).
 [[nodiscard]] std::int64_t cache_elements_per_token(const AttentionSpec& attention);
 
+// True when the kinds differ at most in their names.
+[[nodiscard]] bool same_layer(const LayerKind& a, const LayerKind& b);
+
 // Appends one layer; joins the first kind that is equal but for its name, or becomes a new kind.
 void append_layer(ModelSpec& model, const LayerKind& kind);
 

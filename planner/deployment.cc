@@ -50,7 +50,8 @@ SchedulerDefaults scheduler_of(const PlanRequest& request, const ParallelConfig&
   const std::int64_t context = context_of(request);
   if (!s.chunked_prefill) s.max_batched_tokens = std::max(s.max_batched_tokens, context);  // a prompt is one step
   if (s.max_batched_tokens / context >= s.max_sequences) s.max_batched_tokens = s.max_sequences * context;
-  s.max_sequences = std::min(s.max_sequences, s.max_batched_tokens);
+  const std::int64_t verified = 1 + config.variant.speculative_tokens;   // tokens of a running request in a step
+  s.max_sequences = std::min(s.max_sequences, std::max<std::int64_t>(1, s.max_batched_tokens / verified));
   return s;
 }
 
@@ -86,12 +87,14 @@ std::int64_t context_of(const PlanRequest& request) {
 MemoryDemand demand_of(const PlanRequest& request, const ParallelConfig& config, const SchedulerDefaults& scheduler) {
   MemoryDemand demand;
   demand.request_tokens = context_of(request);
-  const std::int64_t seats = std::min(scheduler.max_sequences, scheduler.max_batched_tokens - 1);
+  const std::int64_t drafts = config.variant.speculative_tokens;
+  const std::int64_t seats = std::min(scheduler.max_sequences, (scheduler.max_batched_tokens - 1) / (1 + drafts));
   BatchShape& step = demand.largest_step;
   step.decode_sequences = seats * config.dpa;
   step.decode_context = static_cast<double>(demand.request_tokens);
+  step.decode_tokens = 1 + drafts;
   step.prefill_sequences = config.dpa;
-  step.prefill_tokens = scheduler.max_batched_tokens - seats;
+  step.prefill_tokens = scheduler.max_batched_tokens - seats * (1 + drafts);
   return demand;
 }
 
@@ -110,9 +113,11 @@ BatchShape steady_shape(const PlanRequest& request, const ParallelConfig& config
   shape.decode_sequences = sequences * config.dpa;
   shape.decode_context = static_cast<double>(w.isl) + static_cast<double>(w.osl) / 2;
   shape.prefill_sequences = config.dpa;
-  shape.prefill_tokens = std::max<std::int64_t>(1, sequences * (w.isl - w.prefix) / std::max<std::int64_t>(1, w.osl));
+  const std::int64_t drafts = config.variant.speculative_tokens;
+  const auto done = static_cast<std::int64_t>(static_cast<double>(sequences * (w.isl - w.prefix)) * tokens_per_step(drafts, w.acceptance_ratio));
+  shape.prefill_tokens = std::max<std::int64_t>(1, done / std::max<std::int64_t>(1, w.osl));
   shape.prefill_prefix = static_cast<double>(w.prefix);
-  return shape;
+  return verifying(shape, drafts);
 }
 
 SharedTable share_table(const PlanRequest& request, const ParallelConfig& table, const CollectivePricer& collectives) {
@@ -160,8 +165,8 @@ std::vector<std::int64_t> Deployment::balanced_split() {
   for (std::size_t k = 0; k < request_.model.kinds.size(); ++k)
     by_kind.push_back(pricer().layer(static_cast<int>(k), shape).value());
   for (const int kind : request_.model.layers) cost.push_back(by_kind[static_cast<std::size_t>(kind)]);
-  return balanced_layer_split(cost, pricer().ends(true, shape).value(), pricer().ends(false, shape).value(),
-                              config_.pp);
+  const double last = pricer().ends(false, shape).value() + pricer().drafts(shape).seconds.value();
+  return balanced_layer_split(cost, pricer().ends(true, shape).value(), last, config_.pp);
 }
 
 void Deployment::use_split(std::vector<std::int64_t> split) {
@@ -171,7 +176,7 @@ void Deployment::use_split(std::vector<std::int64_t> split) {
                         demand_of(request_, config_, scheduler_));
   // A running request holds a page of every state: engines refuse more seats than pages.
   if (ledger_.paged() && ledger_.pages.has_states() && ledger_.pages.pages > 0)
-    scheduler_.max_sequences = std::min(scheduler_.max_sequences, ledger_.pages.pages);
+    scheduler_.max_sequences = std::min(scheduler_.max_sequences, std::max<std::int64_t>(1, ledger_.pages.pages / (1 + config_.variant.speculative_tokens)));
 }
 
 void Deployment::use_chunk(std::int64_t max_batched_tokens) {

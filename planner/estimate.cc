@@ -6,6 +6,7 @@
 #include "planner/cluster.h"
 #include "planner/deployment.h"
 #include "planner/notes.h"
+#include "planner/speculation_gain.h"
 #include "planner/targets.h"
 
 namespace shardplan {
@@ -17,7 +18,7 @@ BatchShape steady_decode(const PlanRequest& request, const Plan& plan) {
   const double running = std::max(1.0, plan.serving.running);
   shape.decode_sequences = std::max<std::int64_t>(1, static_cast<std::int64_t>(running) / plan.config.pp);
   shape.decode_context = static_cast<double>(request.workload.isl) + static_cast<double>(request.workload.osl) / 2;
-  return shape;
+  return verifying(shape, plan.config.variant.speculative_tokens);
 }
 
 // One prompt in every attention group, as much of it as a step takes.
@@ -36,8 +37,10 @@ void price(const PlanRequest& request, Deployment& deployment, const BareSteps& 
   if (request.price.mode == PriceMode::kCalibrated) {
     plan.serving.spread = serving_spread(deployment.serving_input(), request.workload, plan.serving);
   }
+  if (!bare.given) add_speculation_gain(request, plan);
   plan.meets_targets = plan.ledger.fits && !target_miss(plan.serving, request.targets);
-  const BatchShape decode = bare.given ? bare.decode : steady_decode(request, plan);
+  const std::int64_t drafts = plan.config.variant.speculative_tokens;
+  const BatchShape decode = bare.given ? verifying(bare.decode, drafts) : steady_decode(request, plan);
   const BatchShape prefill = bare.given ? bare.prefill : steady_prefill(request, plan);
   if (decode.sequences() > 0) out.decode = deployment.pricer().breakdown(deployment.stages(), decode);
   if (prefill.sequences() > 0) out.prefill = deployment.pricer().breakdown(deployment.stages(), prefill);

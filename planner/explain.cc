@@ -23,6 +23,7 @@ const char* meaning_of(const std::string& what) {
       {"communication", "ranks wait for each other's data: fewer ranks in a group, or a faster fabric, help"},
       {"kernel launches", "many small kernels: fewer layers on a rank, or larger batches, help"},
       {"waiting for the busiest rank", "work is uneven over ranks: expert placement or padding is what to look at"},
+      {"drafting", "MTP modules draft the next step's tokens: fewer of them help where many are refused"},
       {"host", "scheduler and sampling: fewer sequences in a group of ranks help"},
       {"other requests' prompts", "prompts share the steps: prefix reuse, or pools of their own for prompts, help"},
   };
@@ -36,7 +37,10 @@ void add_operations(const StepBreakdown& step, double compute, std::map<std::str
   double all = 0;
   for (const OpRow& op : step.ops) {
     const double time = op.time.value() * static_cast<double>(op.count);
-    by[op.bound == "memory" ? "memory bandwidth" : op.bound == "compute" ? "compute" : "kernel launches"] += time;
+    const char* bound = op.bound == "memory"    ? "memory bandwidth"
+                        : op.bound == "compute" ? "compute"
+                                                : "kernel launches";
+    by[op.name.starts_with("draft_") ? "drafting" : bound] += time;
     all += time;
   }
   for (const auto& [what, time] : by) seconds[what] += all > 0 ? compute * time / all : 0;
@@ -48,6 +52,7 @@ std::vector<TimeShare> shares_of(const PlanRequest& request, const Plan& plan) {
   BatchShape shape;
   shape.decode_sequences = std::max<std::int64_t>(1, static_cast<std::int64_t>(plan.serving.running) / plan.config.pp);
   shape.decode_context = static_cast<double>(request.workload.isl) + static_cast<double>(request.workload.osl) / 2;
+  shape = verifying(shape, plan.config.variant.speculative_tokens);
   const StepBreakdown step = deployment.pricer().breakdown(deployment.stages(), shape);
   std::map<std::string, double> seconds;
   add_operations(step, step.time.compute.value() + step.time.overhead.value(), seconds);

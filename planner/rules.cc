@@ -64,7 +64,7 @@ std::string rule_message(const EngineRule& rule, const RuleFacts& facts, std::in
       fmt::arg("moe_tp", c.moe_tp), fmt::arg("moe_dp", c.moe_dp), fmt::arg("stage", c.stage_ranks()),
       fmt::arg("redundant", c.variant.redundant_experts), fmt::arg("q_heads", attention.q_heads),
       fmt::arg("kv_heads", attention.kv_heads), fmt::arg("experts", moe == nullptr ? 0 : moe->experts),
-      fmt::arg("vocab", facts.model.vocab),
+      fmt::arg("vocab", facts.model.vocab), fmt::arg("modules", facts.model.mtp_modules),
       fmt::arg("max_dcp", std::max<std::int64_t>(1, c.tp / std::max<std::int64_t>(1, attention.kv_heads))));
 }
 

@@ -58,7 +58,7 @@ struct EngineRule {
 [[nodiscard]] std::vector<EngineRule> joined_rules(const std::vector<std::vector<EngineRule>>& parts);
 
 // `message` with {value} and the facts filled in: {pp} {dpa} {pcp} {tp} {dcp} {ep} {moe_tp} {moe_dp} {stage}
-// (ranks of a stage) {redundant} {q_heads} {kv_heads} {experts} {vocab} {max_dcp}.
+// (ranks of a stage) {redundant} {q_heads} {kv_heads} {experts} {vocab} {modules} (of MTP) {max_dcp}.
 [[nodiscard]] std::string rule_message(const EngineRule& rule, const RuleFacts& facts, std::int64_t value);
 
 // Facts that rules and messages share: of the first layer kind (attention) and of the first MoE kind (experts).

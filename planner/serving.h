@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,14 @@ struct ServingInput {
   bool mixes = true;              // decode and prefill tokens share steps (pcp = 1)
 };
 
+// What drafting gains over the same requests in flight without it.
+struct SpeculationGain {
+  double tokens_per_step = 1;
+  double step_ratio = 1;                        // of the times of a decode step, with over without
+  Seconds plain_tpot;                           // without
+  std::optional<double> break_even_acceptance;  // from which on it pays; nothing: never
+};
+
 struct ServingEstimate {
   bool feasible = true;            // false: the rate is more than the deployment can do, or nothing fits
   std::string reason;              // when not feasible
@@ -51,6 +60,7 @@ struct ServingEstimate {
   double output_tokens_per_second_per_gpu = 0;
   double tokens_per_second_per_user = 0;       // 1/TPOT
   Seconds e2e;
+  std::optional<SpeculationGain> speculation;  // of plans that are kept
   LogSpread spread;                // of logarithms; all 0: no interval was asked for
 };
 

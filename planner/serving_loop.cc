@@ -22,7 +22,7 @@ StageSeconds stage_seconds(const StepCost& cost, const EngineTimes& times) {
           .sum = weighted_sum(cost.sum, factors) + layer * cost.layers};
 }
 
-// Time between two tokens of a request, and what prompts add.
+// Time between two steps of a request, and what prompts add.
 struct Pace {
   double host = 0;    // of one step
   double decode = 0;  // one decode step
@@ -52,7 +52,7 @@ Pace pace_of(const LoopSteps& s, const EngineTimes& times) {
 }
 
 // steps*x^2 + (t0 - P*(N-k) - Td*steps)*x - Td*t0 = 0, the positive root.
-double time_per_token(const LoopSteps& s, const Pace& pace, double steps) {
+double time_per_step(const LoopSteps& s, const Pace& pace, double steps) {
   const double others = std::max(0.0, s.running - s.prompts);
   const double b = pace.own - pace.extra * others - pace.decode * steps;
   return (-b + std::sqrt(b * b + 4 * steps * pace.decode * pace.own)) / (2 * steps);
@@ -70,7 +70,7 @@ LoopTimes solve_prompts(const LoopSteps& s, const Pace& pace) {
 
 LoopTimes solve_loop(const LoopSteps& s, const EngineTimes& times, const LoopTraffic& traffic) {
   const Pace pace = pace_of(s, times);
-  const double steps = std::max(1.0, s.osl - 1);
+  const double steps = std::max(1.0, (s.osl - 1) / s.tokens_per_step);
   const double together = s.prompts * pace.extra;  // of a set of prompts
   const double sets = std::max(0.0, s.running / s.prompts - 1);
   LoopTimes out;
@@ -84,13 +84,15 @@ LoopTimes solve_loop(const LoopSteps& s, const EngineTimes& times, const LoopTra
     return out;
   }
   if (traffic.waves && times.waves && times.prefill_first) {
-    out.tpot = pace.decode + s.running * pace.extra / (2 * steps);
+    const double step = pace.decode + s.running * pace.extra / (2 * steps);
+    out.tpot = step / s.tokens_per_step;
     out.ttft_queue = times.queue_ratio * sets / 2 * together;
-    out.requests_per_second = s.running / (pace.own + out.ttft_queue + steps * out.tpot);
+    out.requests_per_second = s.running / (pace.own + out.ttft_queue + steps * step);
     return out;
   }
-  out.tpot = time_per_token(s, pace, steps);
-  out.requests_per_second = s.running / (pace.own + steps * out.tpot);
+  const double step = time_per_step(s, pace, steps);
+  out.tpot = step / s.tokens_per_step;
+  out.requests_per_second = s.running / (pace.own + steps * step);
   if (s.running <= 1) return out;
   const double busy = std::min(kMostBusy, out.requests_per_second * pace.extra);
   const double ahead = 0.5 * busy * together + 0.25 * busy / (1 - busy) * together;

@@ -3,7 +3,8 @@
 //   Td = sum of parts x factors + L*layer + step + B*sequence             a decode step of B sequences
 //   Tm = ((with prompts)^4 + (L*prefill_launch)^4)^(1/4)                  never under its launches
 //   P  = chunks*(Tm - Td)/k          what one of k prompts taken together adds to the others' time
-//   lambda = N/(t0 + (osl-1)*TPOT),  TPOT = Td + lambda*P*TPOT*(N-k)/N    t0: a request's own prefill steps
+//   lambda = N/(t0 + n*T),  T = Td + lambda*P*T*(N-k)/N    n = (osl-1)/y steps of a request, y tokens each; t0: its own
+//   prefill TPOT = T/y
 // solved as a quadratic, so that Little's law holds by construction. Where prompts have steps of their own (prefill
 // first), Tm is that step and nothing is subtracted. Requests of equal lengths under such a scheduler move in waves:
 // all N prompts follow one another, half of that time falls into TTFT and half stretches the decodes of those already
@@ -32,6 +33,7 @@ struct LoopSteps {
   double stages = 1;
   double isl = 1;
   double osl = 1;
+  double tokens_per_step = 1;  // of a request, where drafted tokens are verified
   StepCost decode;
   StepCost mixed;  // the same decodes with a chunk of the prompts; the chunk alone where they do not mix
   bool mixes = true;

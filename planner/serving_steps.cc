@@ -31,7 +31,7 @@ StepCost step_cost(const ServingInput& in, const BatchShape& shape) {
       parts = in.pricer.stage(stage, shape).parts;
       before = &stage;
     }
-    const auto layers = static_cast<double>(stage.count);
+    const auto layers = static_cast<double>(stage.count + (stage.is_last ? in.pricer.draft_layers(shape) : 0));
     const double seconds = total(parts) + in.times.host.per_layer.value() * layers;
     if (seconds > longest) {
       longest = seconds;
@@ -46,7 +46,7 @@ StepCost step_cost(const ServingInput& in, const BatchShape& shape) {
         in.pricer.hop(shape).value() * static_cast<double>(in.stages.size() - 1);
   }
   const auto prompt = static_cast<double>(shape.prefill_sequences * shape.prefill_tokens);
-  const double tokens = prompt + static_cast<double>(shape.decode_sequences);
+  const auto tokens = static_cast<double>(shape.tokens());
   out.prefill_ratio = tokens > 0 ? prompt / tokens : 0;
   return out;
 }
@@ -58,10 +58,11 @@ BatchShape prompt_shape(const ServingInput& in, const Workload& w, double batch,
   const auto fresh = static_cast<double>(std::max<std::int64_t>(1, w.isl - w.prefix));
   const bool alone = !s.mixes || !s.answers() || in.times.prefill_first;
   const auto budget = static_cast<double>(in.scheduler.max_batched_tokens);
-  const double room = std::max(1.0, budget - (alone ? 0 : batch / s.groups));
+  const auto verified = static_cast<double>(1 + in.config.variant.speculative_tokens);   // tokens of a running request in a step
+  const double room = std::max(1.0, budget - (alone ? 0 : verified * batch / s.groups));
   const double fit = std::max(1.0, std::floor(room / fresh)) * s.groups;
   const bool waves = w.equal_lengths && in.times.prefill_first && in.times.waves;
-  s.prompts = std::max(1.0, std::min({waves ? batch : s.groups + batch / s.osl, fit, batch}));
+  s.prompts = std::max(1.0, std::min({waves ? batch : s.groups + batch * s.tokens_per_step / s.osl, fit, batch}));
   const double in_group = std::max(1.0, s.prompts / s.groups);
   s.chunks = std::max(1.0, std::ceil(in_group * fresh / room));
   BatchShape shape;
@@ -85,9 +86,10 @@ LoopTraffic loop_traffic(const Workload& workload) {
   return {.burst_ratio = workload.burst_ratio, .waves = workload.equal_lengths};
 }
 
-// A request holds its prompt and, on average, half its output while it runs; all of it where the engine reserves it.
+// A request holds its prompt and, on average, half its output while it runs; all of it where the engine reserves it. Drafted
+// tokens have slots of their own.
 RunningLimit running_limit(const ServingInput& input, const Workload& w) {
-  const std::int64_t held = input.scheduler.reserves_output ? w.tokens() : w.isl + w.osl / 2;
+  const std::int64_t held = (input.scheduler.reserves_output ? w.tokens() : w.isl + w.osl / 2) + input.config.variant.speculative_tokens;
   const auto capacity = static_cast<double>(input.ledger.request_capacity(held));
   const auto seats = static_cast<double>(input.scheduler.max_sequences * input.config.dpa);
   return capacity <= seats ? RunningLimit{capacity, "kv cache"} : RunningLimit{seats, "seats"};
@@ -101,11 +103,14 @@ LoopSteps loop_steps(const ServingInput& input, const Workload& w, double runnin
   s.stages = static_cast<double>(input.stages.size());
   s.isl = static_cast<double>(w.isl);
   s.osl = static_cast<double>(w.osl);
+  const std::int64_t drafts = input.config.variant.speculative_tokens;
+  s.tokens_per_step = tokens_per_step(drafts, w.acceptance_ratio);
   s.mixes = input.mixes;
   const double batch = running / s.in_flight;
   BatchShape decode;
   decode.decode_sequences = static_cast<std::int64_t>(std::ceil(batch - 1e-9));
   decode.decode_context = s.isl + s.osl / 2;
+  decode = verifying(decode, drafts);
   BatchShape mixed = prompt_shape(input, w, batch, s);
   s.resumed = w.isl - w.prefix <= 1;
   if (s.resumed) {
@@ -114,6 +119,7 @@ LoopSteps loop_steps(const ServingInput& input, const Workload& w, double runnin
   } else if (s.mixes && s.answers() && !input.times.prefill_first) {
     mixed.decode_sequences = decode.decode_sequences;
     mixed.decode_context = decode.decode_context;
+    mixed.decode_tokens = decode.decode_tokens;
   }
   s.decode = step_cost(input, decode);
   s.mixed = step_cost(input, mixed);

@@ -33,8 +33,8 @@ double own_part(const StepPricer& pricer, const std::vector<StageLayers>& stages
   double all = 0;
   bool inside = false;
   for (const OpRow& op : step.ops) {
-    if (op.name == "ffn_in") inside = true;
-    if (op.name == "attention_in" || op.name == "head_in") inside = false;
+    if (op.name.ends_with("ffn_in")) inside = true;
+    if (op.name.ends_with("attention_in") || op.name.ends_with("head_in")) inside = false;
     const double seconds = op.time.value() * static_cast<double>(op.count);
     all += seconds;
     if (!inside) own += seconds;
@@ -61,7 +61,8 @@ SimulatedPool::SimulatedPool(const PlanRequest& request, const ParallelConfig& c
       host_(times_of(request).host),
       mixes_(deployment_.lowered().mixes()),
       scheduler_(scheduling.scheduler.empty() ? scheduler_of_engine(request) : scheduling.scheduler),
-      timer_(deployment_.pricer(), deployment_.stages(), host_times(host_, config), scheduling.speculation) {
+      timer_(deployment_.pricer(), deployment_.stages(), host_times(host_, config),
+             {.tokens = config.variant.speculative_tokens, .acceptance_ratio = request.workload.acceptance_ratio}) {
   const Ledger& ledger = deployment_.ledger();
   InstanceSettings& instance = settings_.instance;
   instance.scheduler = scheduler_;

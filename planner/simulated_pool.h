@@ -26,7 +26,6 @@ struct SchedulingChoice {
   std::int64_t hold_steps = 0;            // TensorRT-LLM's batching wait
   double hold_ratio = 0.9;
   std::int64_t balance_steps = 0;         // TensorRT-LLM's attention-DP balance
-  Speculation speculation;
   std::optional<Seconds> tbt;             // token budget: the largest whose steps beside full decodes last no longer
 };
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/quantity.h"
+#include "costmodel/speculation.h"
 
 namespace shardplan {
 
@@ -12,6 +13,7 @@ struct Workload {
   std::int64_t isl = 1024;                       // prompt tokens of a request
   std::int64_t osl = 256;                        // output tokens
   std::int64_t prefix = 0;                       // of isl, tokens found in the prefix cache
+  double acceptance_ratio = kDefaultAcceptance;  // of drafted tokens, where a configuration drafts (costmodel/speculation.h)
   std::optional<std::int64_t> concurrency;       // closed loop over the whole deployment
   std::optional<double> requests_per_second;     // open loop over the whole deployment
   // How a benchmark's client offers the load; a steady state of traffic has neither.

@@ -39,46 +39,17 @@ double smooth_max(double a, double b) { return std::sqrt(std::sqrt(a * a * a * a
 
 }  // namespace
 
-double Speculation::tokens_per_step() const {
-  double sum = 1;
-  double all_accepted = 1;
-  for (std::int64_t i = 0; i < tokens; ++i) sum += all_accepted *= acceptance_ratio;
-  return sum;
-}
-
 PricedTimer::PricedTimer(const StepPricer& pricer, std::vector<StageLayers> stages, const HostTimes& host, const Speculation& speculation)
     : pricer_(pricer), stages_(std::move(stages)), host_(host), speculation_(speculation), yield_(speculation.tokens_per_step()), cells_(kCells),
       lines_(kCells * stages_.size()), seconds_(stages_.size()) {}
 
-// The decodes of a step with all their drafted tokens.
-BatchShape PricedTimer::verified(BatchShape shape) const {
-  const std::int64_t tokens = speculation_.tokens + 1;
-  shape.decode_sequences *= tokens;
-  shape.decode_context /= static_cast<double>(tokens);
-  return shape;
-}
-
-double PricedTimer::draft_seconds(const BatchShape& shape) const {
-  if (speculation_.tokens == 0 || shape.decode_sequences == 0) return 0;
-  const BatchShape decodes{.decode_sequences = shape.decode_sequences, .decode_context = shape.decode_context};
-  std::size_t kind = 0;
-  for (std::size_t k = 0; k < stages_.back().of_kind.size(); ++k) {
-    if (stages_.back().of_kind[k] > 0) kind = k;   // an MTP module is built like the last layers
-  }
-  const double pass = (pricer_.layer(static_cast<int>(kind), decodes) + pricer_.ends(false, decodes)).value() + host_.per_layer.value();
-  return pass * static_cast<double>(speculation_.tokens);
-}
-
 // Of a step of decodes only, for one token of each.
-double PricedTimer::decode_seconds(const StageLayers& stage, const BatchShape& shape) const {
-  double seconds = stage_seconds(stage, verified(shape));
-  if (stage.is_last) seconds += draft_seconds(shape);
-  return seconds / yield_;
-}
+double PricedTimer::decode_seconds(const StageLayers& stage, const BatchShape& shape) const { return stage_seconds(stage, shape) / yield_; }
 
 // Steps with prompts are never shorter than their launches.
-double PricedTimer::stage_seconds(const StageLayers& stage, const BatchShape& shape) const {
-  const auto layers = static_cast<double>(stage.count);
+double PricedTimer::stage_seconds(const StageLayers& stage, const BatchShape& plain) const {
+  const BatchShape shape = verifying(plain, speculation_.tokens);
+  const auto layers = static_cast<double>(stage.count + (stage.is_last ? pricer_.draft_layers(shape) : 0));
   const double seconds = pricer_.stage(stage, shape).seconds.value() + host_.per_layer.value() * layers;
   if (shape.prefill_sequences == 0) return seconds;
   return smooth_max(seconds, host_.prefill_launch_per_layer.value() * layers);
@@ -88,7 +59,7 @@ double PricedTimer::stage_seconds(const StageLayers& stage, const BatchShape& sh
 double PricedTimer::fixed_seconds(const BatchShape& shape) const {
   const double sequences = static_cast<double>(shape.sequences()) / static_cast<double>(host_.groups);
   double seconds = host_.per_step.value() + host_.per_sequence.value() * sequences;
-  if (stages_.size() > 1) seconds += pricer_.hop(shape).value() * static_cast<double>(stages_.size() - 1);
+  if (stages_.size() > 1) seconds += pricer_.hop(verifying(shape, speculation_.tokens)).value() * static_cast<double>(stages_.size() - 1);
   return seconds;
 }
 
@@ -120,15 +91,14 @@ DecodeTime PricedTimer::decode(std::int64_t sequences, std::int64_t context) {
 void PricedTimer::add_price(const BatchShape& shape, double weight_ratio, double& fixed) {
   const bool drafts = speculation_.tokens > 0 && shape.decode_sequences > 0;
   const BatchShape decodes{.decode_sequences = shape.decode_sequences, .decode_context = shape.decode_context};
+  // The step yields more than the one token that it stands for.
+  const auto beyond = [this](double seconds, double own) { return std::max(own, seconds - (yield_ - 1) * own); };
   for (std::size_t s = 0; s < stages_.size(); ++s) {
-    double seconds = stage_seconds(stages_[s], drafts ? verified(shape) : shape);
-    if (drafts) {   // the step yields more than the one token that it stands for
-      const double own = decode_seconds(stages_[s], decodes);
-      seconds = std::max(own, seconds + (stages_[s].is_last ? draft_seconds(decodes) : 0) - (yield_ - 1) * own);
-    }
-    seconds_[s] += weight_ratio * seconds;
+    const double seconds = stage_seconds(stages_[s], shape);
+    seconds_[s] += weight_ratio * (drafts ? beyond(seconds, decode_seconds(stages_[s], decodes)) : seconds);
   }
-  fixed += weight_ratio * fixed_seconds(shape);
+  const double host = fixed_seconds(shape);
+  fixed += weight_ratio * (drafts ? beyond(host, fixed_seconds(decodes) / yield_) : host);
 }
 
 void PricedTimer::mixed(const StepLoad& load, MixedTime& out) {

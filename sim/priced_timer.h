@@ -5,18 +5,16 @@
 // in a direct-mapped table: bounded, and a value never depends on what was asked before.
 // Mixed steps: chunks enter as `prompts` equal ones with the same tokens and the same (query, key) pairs; where tokens do
 // not divide, between the prices of the two whole lengths around.
-// Speculation: a step verifies k drafted tokens of every sequence and yields (1-p^(k+1))/(1-p) on average (p: acceptance
-// of one token, those before it accepted). The simulator's step yields one, so it takes the verified step's time over
-// that number; a step with prompts takes the rest of its time whole. Drafts are k passes of one layer and the head over
-// the batch, as MTP modules and EAGLE heads are. Tokens of a sequence read its cache once: the verified step is priced
-// as (k+1) times the sequences at a context that much shorter. Wrong: gaps between tokens are smoothed, requests do not
-// differ in luck, windows are read short, and the FLOPs of attention over more queries are not counted.
-// Wrong where long and short prompts share a step and
+// Speculation: a step verifies the drafted tokens of every sequence and drafts anew, at the pricer's price, and yields
+// tokens_per_step (costmodel/speculation.h) on average. The simulator's step yields one, so it takes that step's time over
+// that number; a step with prompts takes the rest of its time whole. Wrong: gaps between tokens are smoothed, requests do
+// not differ in luck. Wrong where long and short prompts share a step and
 // the cost is not linear in pairs: windows, and reading each prompt's cached prefix.
 #pragma once
 
 #include <array>
 
+#include "costmodel/speculation.h"
 #include "costmodel/stages.h"
 #include "costmodel/step_price.h"
 #include "sim/step_timer.h"
@@ -32,15 +30,9 @@ struct HostTimes {
   std::int64_t groups = 1;            // attention groups that share the sequences
 };
 
-struct Speculation {
-  std::int64_t tokens = 0;            // drafted per step; 0: none
-  double acceptance_ratio = 0;        // in [0, 1)
-  [[nodiscard]] double tokens_per_step() const;
-};
-
 class PricedTimer : public StepTimer {
  public:
-  // The pricer must outlive the timer.
+  // The pricer must outlive the timer; `speculation` drafts as many tokens as the pricer's graphs do.
   PricedTimer(const StepPricer& pricer, std::vector<StageLayers> stages, const HostTimes& host, const Speculation& speculation = {});
   [[nodiscard]] std::size_t stages() const override { return stages_.size(); }
   [[nodiscard]] DecodeTime decode(std::int64_t sequences, std::int64_t context) override;
@@ -54,8 +46,6 @@ class PricedTimer : public StepTimer {
     TimeLine latency;
   };
   void fill(Cell& cell, TimeLine* lines);
-  [[nodiscard]] BatchShape verified(BatchShape shape) const;
-  [[nodiscard]] double draft_seconds(const BatchShape& shape) const;
   [[nodiscard]] double decode_seconds(const StageLayers& stage, const BatchShape& shape) const;
   [[nodiscard]] double stage_seconds(const StageLayers& stage, const BatchShape& shape) const;
   [[nodiscard]] double fixed_seconds(const BatchShape& shape) const;

@@ -83,6 +83,18 @@ Configs pipeline(std::int64_t ranks) {
   return configs;
 }
 
+Configs speculation(std::int64_t ranks) {
+  Configs configs{{.tp = ranks}, {.dpa = ranks}};
+  if (ranks % 2 == 0) {
+    configs.push_back({.pp = 2, .tp = ranks / 2});
+    configs.push_back({.dpa = 2, .tp = ranks / 2});
+    configs.push_back({.tp = ranks, .dcp = 2});
+    configs.push_back({.pcp = 2, .tp = ranks / 2, .dcp = 2});
+  }
+  for (ParallelConfig& config : configs) config.variant.speculative_tokens = 2;
+  return configs;
+}
+
 struct Row {
   const char* lowering;
   Configs (*configs)(std::int64_t ranks);
@@ -94,7 +106,7 @@ constexpr std::array<std::int64_t, 6> kDegrees{1, 2, 3, 4, 6, 8};
 constexpr std::array kRows{
     Row{"tensor_parallel", tensor},           Row{"attention_dp", attention_dp}, Row{"prefill_context_parallel", prefill_context},
     Row{"decode_context_parallel", decode_context}, Row{"helix", helix},         Row{"expert_parallel", experts},
-    Row{"pipeline", pipeline},
+    Row{"pipeline", pipeline},                Row{"speculation", speculation},
 };
 
 }  // namespace

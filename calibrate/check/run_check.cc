@@ -15,10 +15,10 @@ namespace shardplan {
 namespace {
 
 // Divides by all group sizes up to eight, and by stripes of two positions or entries.
-BatchShape even_decode(const ModelSpec& model) {
+BatchShape even_decode(const CheckCase& c) {
   std::int64_t stripes = 1;
-  for (const LayerKind& kind : model.kinds) stripes = std::lcm(stripes, std::max<std::int64_t>(1, kind.attention.compressed.ratio));
-  return {.decode_sequences = 24, .decode_context = static_cast<double>(48 * stripes)};
+  for (const LayerKind& kind : c.model.kinds) stripes = std::lcm(stripes, std::max<std::int64_t>(1, kind.attention.compressed.ratio));
+  return {.decode_sequences = 24, .decode_context = static_cast<double>(48 * stripes), .decode_tokens = 1 + c.config.variant.speculative_tokens};
 }
 
 // Short vectors that are brought to unit length make more of the rounding of the layers before.
@@ -34,9 +34,11 @@ ProofResult converse(const CheckCase& c, const CheckOptions& options) {
   Proof proof(c.model, c.config, proof_options);
   ProofResult total = proof.step(StepForm::kPrefill, {{{10, 0, 7, Phase::kPrefill}, {11, 0, 5, Phase::kPrefill}}});
   total.absorb(proof.step(StepForm::kPrefill, {{{10, 7, 0, Phase::kPrefill}, {11, 5, 4, Phase::kPrefill}}}));
-  total.absorb(proof.step(StepForm::kDecode, {{{10, 7, 1, Phase::kDecode}, {11, 9, 1, Phase::kDecode}}}));
-  total.absorb(proof.step(StepForm::kMixed, {{{10, 8, 1, Phase::kDecode}, {11, 10, 1, Phase::kDecode}, {12, 0, 6, Phase::kPrefill}}}));
-  total.absorb(proof.step(StepForm::kDecode, {{{10, 9, 1, Phase::kDecode}, {12, 6, 1, Phase::kDecode}}}));
+  const std::int64_t n = 1 + c.config.variant.speculative_tokens;   // a decode's own token and drafted ones to verify
+  const std::int64_t refused = n > 1 ? 1 : 0;
+  total.absorb(proof.step(StepForm::kDecode, {{{10, 7, n, Phase::kDecode}, {11, 9, n, Phase::kDecode}}}));
+  total.absorb(proof.step(StepForm::kMixed, {{{10, 7 + n, n, Phase::kDecode}, {11, 9 + n, n, Phase::kDecode}, {12, 0, 6, Phase::kPrefill}}}));
+  total.absorb(proof.step(StepForm::kDecode, {{{10, 7 + 2 * n - refused, n, Phase::kDecode}, {12, 6, n, Phase::kDecode}}}));
   return total;
 }
 
@@ -53,11 +55,11 @@ HeldBytes ledger_of(const CheckCase& c) {
   const GraphFormats formats{bf16, c.model.kv_format != nullptr ? c.model.kv_format : bf16, nullptr};
   const LoweredModel lowered = lower_model(c.model, c.config, formats);
   const auto stages = stage_layers(c.model, even_layer_split(c.model.layer_count(), c.config.pp));
-  const BatchShape step = even_decode(c.model);
-  const auto context = static_cast<std::int64_t>(step.decode_context);
-  const Ledger ledger = make_ledger(c.model, c.config, lowered, stages, HardwareProfile{}, EngineMemory{.block_size = 1}, {step, context});
+  const BatchShape even = even_decode(c);
+  const auto context = static_cast<std::int64_t>(even.decode_context);
+  const Ledger ledger = make_ledger(c.model, c.config, lowered, stages, HardwareProfile{}, EngineMemory{.block_size = 1}, {even, context});
   HeldBytes held;
-  const double requests = static_cast<double>(ceil_div(step.decode_sequences, c.config.dpa));
+  const double requests = static_cast<double>(ceil_div(even.decode_sequences, c.config.dpa));
   for (std::size_t s = 0; s < ledger.stages.size(); ++s) {
     held.absorb({static_cast<double>(ledger.stages[s].weights_bytes.value()), ledger.cache_bytes(s, context) * requests,
                  static_cast<double>(ledger.stages[s].activation_bytes.value())});
@@ -88,7 +90,7 @@ double price_of(const CheckCase& c, const HardwareProfile& hardware) {
   const Fabric fabric(hardware, c.config.instance_gpus());
   const CollectivePricer collectives(hardware, fabric, PriceMode::kCalibrated);
   const StepPricer pricer(c.model, c.config, lowered, collectives, {});
-  return pricer.step(stage_layers(c.model, even_layer_split(c.model.layer_count(), c.config.pp)), even_decode(c.model)).seconds.value();
+  return pricer.step(stage_layers(c.model, even_layer_split(c.model.layer_count(), c.config.pp)), even_decode(c)).seconds.value();
 }
 
 void time_step(const CheckCase& c, const CheckOptions& options, CheckRow& row) {
@@ -96,7 +98,7 @@ void time_step(const CheckCase& c, const CheckOptions& options, CheckRow& row) {
   executor_options.communicator = {.timeout = options.timeout, .transport = options.transport};
   Executor executor(static_cast<int>(c.config.pp), static_cast<int>(c.config.stage_ranks()), executor_options);
   const LoweredProgram lowered = lower_program(c.model, c.config, StepForm::kDecode, std::nullopt);
-  TimedRun run = executor.run_timed(lowered.program, RaggedBatch::from(even_decode(c.model)), options.repeats + 1);
+  TimedRun run = executor.run_timed(lowered.program, RaggedBatch::from(even_decode(c)), options.repeats + 1);
   run.samples.erase(run.samples.begin());   // cuts weights and makes up the cache
   row.measured_seconds = summary_of(run.samples).median;
   row.held = run.held;

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "base/errors.h"
+
 namespace shardplan {
 namespace {
 
@@ -51,6 +53,18 @@ void add(const LocalArray& a, const LocalArray& b, LocalArray& out) {
   const auto at_a = offsets_of(a.dims, out.dims, "first term");
   const auto at_b = offsets_of(b.dims, out.dims, "second term");
   for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] = a.values[at_a[i]] + b.values[at_b[i]];
+}
+
+void concat(const std::vector<const LocalArray*>& parts, LocalArray& out) {
+  std::int64_t column = 0;
+  for (const LocalArray* part : parts) {
+    ensure(part->dims.front() == out.dims.front(), "a part of a concatenation has other rows");
+    for (std::int64_t row = 0; row < part->rows(); ++row) {
+      for (std::int64_t i = 0; i < part->columns(); ++i) out.values[row * out.columns() + column + i] = part->values[row * part->columns() + i];
+    }
+    column += part->columns();
+  }
+  ensure(column == out.columns(), "the parts of a concatenation are not whole");
 }
 
 void select(const LocalArray& x, LocalArray& out) {

@@ -11,6 +11,8 @@ namespace shardplan {
 // f(gate) * up, or f(up) without a gate: inputs in this order.
 void activate(const std::vector<const LocalArray*>& inputs, ElementFunction function, LocalArray& out);
 void add(const LocalArray& a, const LocalArray& b, LocalArray& out);
+// Rows of the parts side by side, the first one first.
+void concat(const std::vector<const LocalArray*>& parts, LocalArray& out);
 // The elements of `x` that `out` asks for, LSE included: slices, split, last token, a prefix.
 void select(const LocalArray& x, LocalArray& out);
 // Tokens of both parts in `out`'s order.

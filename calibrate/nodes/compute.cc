@@ -352,6 +352,14 @@ void compute_add(RankState& state, const Node& node) {
   state.set(node.outputs[0], std::move(out));
 }
 
+void compute_concat(RankState& state, const Node& node) {
+  LocalArray out = state.shaped(node.outputs[0]);
+  std::vector<const LocalArray*> parts;
+  for (const ValueId id : node.inputs) parts.push_back(&operand(state, id));
+  concat(parts, out);
+  state.set(node.outputs[0], std::move(out));
+}
+
 void compute_selection(RankState& state, const Node& node) {
   LocalArray out = state.shaped(node.outputs[0]);
   select(operand(state, node.inputs[0]), out);
@@ -388,6 +396,7 @@ constexpr std::array kTable{
     Row{OpKind::kScan, compute_scan},           Row{OpKind::kSquares, compute_squares},
     Row{OpKind::kCompress, compute_compress},   Row{OpKind::kRegroup, compute_regroup},
     Row{OpKind::kStreamsIn, compute_streams_in}, Row{OpKind::kStreamsOut, compute_streams_out},
+    Row{OpKind::kConcat, compute_concat},
 };
 
 }  // namespace

@@ -57,17 +57,17 @@ LogicalGraph embedding_graph(const ModelSpec& model, StepForm form, const GraphF
   return std::move(build.graph);
 }
 
-LogicalGraph head_graph(const ModelSpec& model, StepForm form, const GraphFormats& formats) {
+LogicalGraph head_graph(const ModelSpec& model, StepForm form, const GraphFormats& formats, Phase rows) {
   LayerBuilder build(model, form, formats);
   const DimExtent hidden{Dim::kHidden, model.hidden};
   const TensorId x = build.activation("x", Part::kResidual, residual_dims(model));
-  const TensorId last = build.activation("last", Part::kHead, residual_dims(model), Phase::kLast);
+  const TensorId last = build.activation("last", Part::kHead, residual_dims(model), rows);
   build.graph.op({.kind = OpKind::kLast, .name = "last", .inputs = {x}, .outputs = {last}, .own_kernel = false});
   const TensorId normed = build.norm("head_in", mean_of_streams(build, last));
   const TensorId w_head = build.weight("w_head", Part::kHead, {{Dim::kVocab, model.vocab}}, {hidden}, model.formats.head);
-  const TensorId logits = build.activation("logits", Part::kHead, {{Dim::kVocab, model.vocab}}, Phase::kLast, find_format("fp32"));
+  const TensorId logits = build.activation("logits", Part::kHead, {{Dim::kVocab, model.vocab}}, rows, find_format("fp32"));
   build.matmul_into("lm_head", normed, w_head, logits, 0);
-  const TensorId ids = build.activation("sampled_ids", Part::kHead, {}, Phase::kLast, find_format("fp32"));
+  const TensorId ids = build.activation("sampled_ids", Part::kHead, {}, rows, find_format("fp32"));
   build.graph.op({.kind = OpKind::kSample, .name = "sample", .inputs = {logits}, .outputs = {ids}});
   build.graph.residual_in = x;
   return std::move(build.graph);

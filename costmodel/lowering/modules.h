@@ -12,6 +12,7 @@ namespace shardplan {
 [[nodiscard]] StrategyModule helix_module();
 [[nodiscard]] StrategyModule expert_parallel_module();
 [[nodiscard]] StrategyModule pipeline_module();
+[[nodiscard]] StrategyModule speculation_module();
 
 // Degrees as a stage resolves them: the defaults of dense_tp and shared_expert_tp filled in.
 [[nodiscard]] std::int64_t dense_width(const ModelSpec& model, const ParallelConfig& config);

@@ -47,6 +47,12 @@ void check_sizes(const ModelSpec& model, const ParallelConfig& c, std::vector<Vi
   }
 }
 
+// The model with the layers of its MTP modules among the kinds that must be legal.
+ModelSpec with_mtp_kinds(ModelSpec model) {
+  model.kinds.insert(model.kinds.end(), model.mtp_layers.begin(), model.mtp_layers.end());
+  return model;
+}
+
 void check_mesh(const ModelSpec& model, const ParallelConfig& c, std::vector<Violation>& out) {
   if (!Mesh::refine(c.stage_ranks(), stage_strides(model, c))) {
     out.push_back({"mesh_nesting", fmt::format("attention (dpa {}, pcp {}, tp {}, dcp {}) and FFN (moe_dp {}, ep {}, moe_tp {}) "
@@ -85,7 +91,7 @@ const std::vector<StrategyModule>& strategy_modules() {
   static const std::vector<StrategyModule> modules{
       attention_dp_module(),           prefill_context_parallel_module(), tensor_parallel_module(),
       decode_context_parallel_module(), helix_module(),                    expert_parallel_module(),
-      pipeline_module(),
+      pipeline_module(),               speculation_module(),
   };
   return modules;
 }
@@ -94,7 +100,9 @@ std::vector<Violation> check_config(const ModelSpec& model, const ParallelConfig
   std::vector<Violation> out;
   check_sizes(model, config, out);
   if (!out.empty()) return out;
-  for (const StrategyModule& module : strategy_modules()) module.check(model, config, out);
+  const bool drafts = config.variant.speculative_tokens > 0 && !model.mtp_layers.empty();
+  const ModelSpec drafting = drafts ? with_mtp_kinds(model) : ModelSpec{};
+  for (const StrategyModule& module : strategy_modules()) module.check(drafts ? drafting : model, config, out);
   if (out.empty()) check_mesh(model, config, out);
   return out;
 }

@@ -50,6 +50,20 @@ Finding tp_beyond_domain(const RuleFacts& f) {
 
 Finding dense_attention_dp(const RuleFacts& f) { return when(!f.model.is_moe() && f.config.dpa > 1, f.config.dpa); }
 
+Finding drafts_over_stages(const RuleFacts& f) {
+  return when(f.config.variant.speculative_tokens > 0 && f.config.pp > 1, f.config.pp);
+}
+
+Finding drafts_over_positions(const RuleFacts& f) {
+  return when(f.config.variant.speculative_tokens > 0 && f.config.dcp > 1, f.config.dcp);
+}
+
+Finding drafts_over_modules(const RuleFacts& f) {
+  const std::int64_t drafts = f.config.variant.speculative_tokens;
+  const std::int64_t modules = f.model.mtp_modules;
+  return when(modules > 0 && drafts > modules && drafts % modules != 0, drafts);
+}
+
 Finding helix_asked(const RuleFacts& f) { return when(f.config.variant.helix); }
 Finding hop_b_asked(const RuleFacts& f) { return when(f.config.variant.hop_b > 1, f.config.variant.hop_b); }
 

@@ -28,6 +28,11 @@ using Finding = std::optional<std::int64_t>;
 [[nodiscard]] Finding vision_heads_over_tp(const RuleFacts& f);  // the value is the image tower's heads
 [[nodiscard]] Finding dense_attention_dp(const RuleFacts& f);    // attention DP of a model without experts
 
+// Speculation: drafted tokens beside pipeline stages or positions split over ranks, and no multiple of the modules.
+[[nodiscard]] Finding drafts_over_stages(const RuleFacts& f);
+[[nodiscard]] Finding drafts_over_positions(const RuleFacts& f);
+[[nodiscard]] Finding drafts_over_modules(const RuleFacts& f);
+
 // Context parallelism.
 [[nodiscard]] Finding helix_asked(const RuleFacts& f);
 [[nodiscard]] Finding hop_b_asked(const RuleFacts& f);

@@ -222,11 +222,21 @@ std::vector<EngineRule> alignment_rules() {
   };
 }
 
+std::vector<EngineRule> speculation_rules() {
+  return {
+      {"sglang_mtp_pipeline",
+       {},
+       Severity::kError,
+       "speculative decoding is off under pipeline parallelism (--pp-size {pp})",
+       drafts_over_stages},
+  };
+}
+
 }  // namespace
 
 const std::vector<EngineRule>& sglang_rules() {
   static const std::vector<EngineRule> rules =
-      joined_rules({size_rules(), context_rules(), expert_rules(), alignment_rules()});
+      joined_rules({size_rules(), context_rules(), expert_rules(), alignment_rules(), speculation_rules()});
   return rules;
 }
 

@@ -59,11 +59,32 @@ std::vector<EngineRule> size_rules() {
   };
 }
 
+// Sources: issues 44697 and 52069 (pipeline), 50391 (decode context parallel), SpeculativeConfig (modules).
+std::vector<EngineRule> speculation_rules() {
+  return {
+      {"vllm_mtp_pipeline",
+       {},
+       Severity::kError,
+       "MTP drafting does not start under pipeline parallelism (pp {pp}): a module is asked for SupportsPP",
+       drafts_over_stages},
+      {"vllm_mtp_dcp",
+       {},
+       Severity::kError,
+       "speculative decoding is not supported with decode context parallelism (dcp {dcp})",
+       drafts_over_positions},
+      {"vllm_mtp_modules",
+       {},
+       Severity::kError,
+       "num_speculative_tokens {value} must be divisible by n_predict {modules}",
+       drafts_over_modules},
+  };
+}
+
 }  // namespace
 
 const std::vector<EngineRule>& vllm_rules() {
-  static const std::vector<EngineRule> rules =
-      joined_rules({size_rules(), vllm_context_parallel_rules(), vllm_expert_rules(), vllm_alignment_rules()});
+  static const std::vector<EngineRule> rules = joined_rules(
+      {size_rules(), vllm_context_parallel_rules(), vllm_expert_rules(), vllm_alignment_rules(), speculation_rules()});
   return rules;
 }
 

@@ -38,6 +38,19 @@ void add_experts(Arguments& out, const PlanRequest& request, const ParallelConfi
   out.set("--eplb_mode", c.variant.redundant_experts > 0 ? "EPLB" : "NONE");
 }
 
+// Modules are loaded as a model of their own, from the same checkpoint.
+void add_speculation(EngineLaunch& launch, const PlanRequest& request, const ParallelConfig& c) {
+  if (c.variant.speculative_tokens == 0) return;
+  launch.command.set("--sp_type", "mtp").set("--gen_num_per_cycle", c.variant.speculative_tokens);
+  launch.command.set("--sp_checkpoint_path", checkpoint_of(request.model));
+  const char* type = model_type(request.model);
+  if (type != nullptr && std::string_view(type) == "deepseek3")
+    launch.command.set("--sp_model_type", "deepseek-v3-mtp");
+  else
+    launch.notes.push_back(
+        fmt::format("add --sp_model_type, RTP-LLM's name of the class that drafts for {}", request.model.name));
+}
+
 // What the fullest stage leaves for the cache, in MiB.
 std::int64_t cache_mib(const Plan& plan) {
   Bytes least = plan.ledger.stages.front().kv_pool_bytes;
@@ -71,6 +84,7 @@ EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::stri
   launch.command.set("--local_world_size", gpus_per_node(request, c));
   launch.command.compute("--world_rank", fmt::format("$((NODE * {}))", gpus_per_node(request, c)));
   add_experts(launch.command, request, c);
+  add_speculation(launch, request, c);
   add_memory(launch.command, request, plan);
   if (nodes_of(request, c) > 1) launch.environment.compute("LEADER_ADDRESS", "\"$MASTER_ADDR\"");
   launch.image = "rtp-llm:cuda12";
@@ -84,6 +98,7 @@ ParallelConfig read(const Arguments& a, const ModelSpec& model) {
   ParallelConfig c;
   c.tp = a.degree("--tp_size");
   c.dpa = a.degree("--dp_size");
+  if (a.text("--sp_type", "none") != "none") c.variant.speculative_tokens = a.count("--gen_num_per_cycle", 1);
   if (!model.is_moe()) return c;
   const std::int64_t ep = a.count("--ep_size", 0);
   c.ep = ep == 0 ? c.stage_ranks() : ep;

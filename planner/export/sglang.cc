@@ -58,6 +58,15 @@ void add_experts(Arguments& out, const PlanRequest& request, const ParallelConfi
   if (c.variant.overlap == Overlap::kTwoBatch) out.turn_on("--enable-two-batch-overlap");
 }
 
+// A chain of drafts: one step and one branch for each. Several modules are chained by a flag of their own.
+void add_speculation(Arguments& out, const ModelSpec& model, const ParallelConfig& c) {
+  const std::int64_t drafts = c.variant.speculative_tokens;
+  if (drafts == 0) return;
+  out.set("--speculative-algorithm", "EAGLE").set("--speculative-num-steps", drafts);
+  out.set("--speculative-eagle-topk", 1).set("--speculative-num-draft-tokens", drafts + 1);
+  if (model.mtp_modules > 1 && drafts > 1) out.turn_on("--enable-multi-layer-eagle");
+}
+
 // (weights + cache) / what is free before the weights, of the stage with the least: elsewhere activations keep room.
 double static_fraction(const PlanRequest& request, const Plan& plan) {
   const EngineMemory memory = memory_of(request, plan.config);
@@ -91,6 +100,7 @@ EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::stri
   launch.command.set("--host", "0.0.0.0").compute("--port", "\"$PORT\"");
   add_sizes(launch.command, c);
   add_experts(launch.command, request, c);
+  add_speculation(launch.command, request.model, c);
   add_memory(launch.command, request, plan, version);
   if (nodes_of(request, c) > 1) {
     launch.command.set("--nnodes", nodes_of(request, c)).compute("--node-rank", "\"$NODE\"");
@@ -119,6 +129,7 @@ ParallelConfig read(const Arguments& a, const ModelSpec& model) {
   v.dcp_comm = a.text("--dcp-comm-backend", "ag_rs") == "ag_rs" ? DcpComm::kAgRs : DcpComm::kA2a;
   v.q_replicate = a.has("--dcp-replicate-q-proj");
   v.pcp_layout = a.text("--cp-strategy") == "interleave" ? PcpLayout::kStriped : PcpLayout::kZigzag;
+  if (a.has("--speculative-algorithm")) v.speculative_tokens = a.count("--speculative-num-steps", 0);
   if (a.has("--enable-two-batch-overlap")) v.overlap = Overlap::kTwoBatch;
   if (a.text("--moe-dense-tp-size") == "1") c.dense_tp = 1;
   if (!model.is_moe()) return c;
@@ -160,6 +171,14 @@ std::vector<std::string> conflicts(const Arguments& a) {
   const std::string runner = a.text("--moe-runner-backend", "auto");
   if (runner.starts_with("flashinfer_cut") && ep != 1 && ep != tp)
     out.push_back(fmt::format("--moe-runner-backend {} needs --ep-size 1 or {}", runner, tp));
+  const bool chain = a.text("--speculative-eagle-topk", "1") == "1";
+  const std::int64_t steps = a.count("--speculative-num-steps", 0);
+  if (chain && steps > 0 && a.count("--speculative-num-draft-tokens", steps + 1) != steps + 1)
+    out.push_back(fmt::format("--speculative-eagle-topk 1 makes --speculative-num-draft-tokens {}", steps + 1));
+  if (steps > 0 && !a.has("--speculative-algorithm"))
+    out.emplace_back("--speculative-num-steps needs --speculative-algorithm");
+  if (a.has("--speculative-algorithm") && a.has("--enable-mixed-chunk"))
+    out.emplace_back("--enable-mixed-chunk is turned off by speculative decoding");
   if (a.has("--enable-eplb") && ep == 1) out.emplace_back("--enable-eplb needs --ep-size above 1");
   if (a.degree("--dcp-size") == 1 && a.text("--dcp-comm-backend", "ag_rs") != "ag_rs")
     out.emplace_back("--dcp-comm-backend needs --dcp-size above 1");

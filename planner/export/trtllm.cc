@@ -46,6 +46,10 @@ void add_sizes(Arguments& out, const PlanRequest& request, const ParallelConfig&
   out.set("gpus_per_node", gpus_per_node(request, c));
   if (c.variant.helix) out.set("cp_config.cp_type", "HELIX").set("cp_config.tokens_per_block", 32);
   out.set("enable_attention_dp", c.dpa > 1 ? "true" : "false");
+  if (c.variant.speculative_tokens > 0) {
+    out.set("speculative_config.decoding_type", "MTP");
+    out.set("speculative_config.num_nextn_predict_layers", c.variant.speculative_tokens);
+  }
   if (!request.model.is_moe()) return;
   out.set("moe_tensor_parallel_size", c.moe_tp).set("moe_expert_parallel_size", c.ep);
   out.set("moe_config.backend", moe_backend(request, c));
@@ -96,6 +100,8 @@ ParallelConfig read(const Arguments& a, const ModelSpec& model) {
   const bool groups = a.text("enable_attention_dp") == "true";
   (groups ? c.dpa : c.tp) = ranks;
   Variant& v = c.variant;
+  if (a.has("speculative_config.decoding_type"))
+    v.speculative_tokens = a.count("speculative_config.num_nextn_predict_layers", 0);
   if (a.text("cp_config.cp_type") == "HELIX") {
     v.helix = true;
     c.dcp = cp;
@@ -120,6 +126,8 @@ std::vector<std::string> conflicts(const Arguments& a) {
   if (a.has("moe_tensor_parallel_size") && moe != moe_world)
     out.push_back(fmt::format(
         "moe_tensor_parallel_size x moe_expert_parallel_size = {}, not the {} ranks that experts use", moe, moe_world));
+  if (a.has("speculative_config.num_nextn_predict_layers") && !a.has("speculative_config.decoding_type"))
+    out.emplace_back("speculative_config needs decoding_type");
   if (cp > 1 && !a.has("cp_config.cp_type")) out.emplace_back("context_parallel_size above 1 needs cp_config.cp_type");
   if (cp > 1 && a.degree("moe_expert_parallel_size") > 1 && a.text("cp_config.cp_type") != "HELIX")
     out.emplace_back("moe_expert_parallel_size beside context parallelism needs HELIX");

@@ -36,6 +36,8 @@ const std::vector<FlagRow>& trtllm_flags() {
        kYaml},
       {"moe_config.load_balancer.num_slots", kCount, "", 1, 100'000, {}, kYaml},
       {"moe_config.load_balancer.layer_updates_per_iter", kCount, "", 0, 1000, {}, kYaml},
+      {"speculative_config.decoding_type", kChoice, "MTP", 0, 0, {}, kYaml},
+      {"speculative_config.num_nextn_predict_layers", kCount, "", 1, 16, {}, kYaml},
       {"max_batch_size", kCount, "", 1, 1'000'000, {}, kYaml},
       {"max_num_tokens", kCount, "", 1, 100'000'000, {}, kYaml},
       {"max_seq_len", kCount, "", 1, 100'000'000, {}, kYaml},

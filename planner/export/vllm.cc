@@ -59,6 +59,14 @@ void add_sizes(Arguments& out, const PlanRequest& request, const Plan& plan) {
   if (c.variant.overlap == Overlap::kTwoBatch) out.turn_on("--enable-dbo");
 }
 
+// Before 0.11 the method was named after the model family.
+void add_speculation(Arguments& out, const ParallelConfig& c, const std::string& version) {
+  if (c.variant.speculative_tokens == 0) return;
+  const char* method = parse_version(version) >= Version{0, 11, 0} ? "mtp" : "deepseek_mtp";
+  out.set("--speculative-config",
+          fmt::format("{{\"method\": \"{}\", \"num_speculative_tokens\": {}}}", method, c.variant.speculative_tokens));
+}
+
 void add_memory(Arguments& out, const PlanRequest& request, const Plan& plan) {
   const EngineMemory memory = memory_of(request, plan.config);
   out.set("--gpu-memory-utilization", fmt::format("{:.2f}", memory.memory_fraction_ratio));
@@ -102,6 +110,7 @@ EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::stri
   launch.program = {"vllm", "serve", checkpoint_of(request.model)};
   launch.command.set("--host", "0.0.0.0").compute("--port", "\"$PORT\"");
   add_sizes(launch.command, request, plan);
+  add_speculation(launch.command, c, version);
   add_memory(launch.command, request, plan);
   add_nodes(launch.command, request, c);
   const std::string split = own_split(request, plan, "vllm");
@@ -120,9 +129,11 @@ EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::stri
   return launch;
 }
 
-// The number in {"num_redundant_experts": 16}; 0 without one.
-std::int64_t first_number(const std::string& text) {
-  const std::size_t at = std::min(text.size(), text.find_first_of("0123456789"));
+// The number behind `key` in {"num_redundant_experts": 16}; 0 without one.
+std::int64_t number_of(const std::string& text, const char* key) {
+  const std::size_t found = text.find(key);
+  if (found == std::string::npos) return 0;
+  const std::size_t at = std::min(text.size(), text.find_first_of("0123456789", found));
   std::int64_t number = 0;
   (void)std::from_chars(text.data() + at, text.data() + text.size(), number);
   return number;
@@ -139,13 +150,14 @@ ParallelConfig read(const Arguments& a, const ModelSpec& model) {
   v.dcp_comm = a.text("--dcp-comm-backend", "ag_rs") == "a2a" ? DcpComm::kA2a : DcpComm::kAgRs;
   v.q_replicate = a.has("--dcp-q-replicate");
   v.cp_interleave = a.degree("--cp-kv-cache-interleave-size");
+  v.speculative_tokens = number_of(a.text("--speculative-config"), "num_speculative_tokens");
   if (a.has("--enable-dbo")) v.overlap = Overlap::kTwoBatch;
   if (!model.is_moe()) return c;
   (a.has("--enable-expert-parallel") ? c.ep : c.moe_tp) = c.stage_ranks();
   const bool moved = c.dpa > 1 || (c.ep > 1 && c.pcp > 1);
   const bool gathers = a.text("--all2all-backend", kGather) == kGather;
   v.moe_comm = !moved ? MoeComm::kReplicated : gathers ? MoeComm::kAllGather : MoeComm::kAllToAll;
-  v.redundant_experts = a.has("--enable-eplb") ? first_number(a.text("--eplb-config")) : 0;
+  v.redundant_experts = a.has("--enable-eplb") ? number_of(a.text("--eplb-config"), "num_redundant_experts") : 0;
   return c;
 }
 
@@ -171,6 +183,8 @@ std::vector<std::string> conflicts(const Arguments& a) {
     out.emplace_back("--data-parallel-size-local exceeds --data-parallel-size");
   if (a.has("--enable-eplb") && !a.has("--enable-expert-parallel"))
     out.emplace_back("--enable-eplb needs --enable-expert-parallel");
+  if (a.has("--speculative-config") && number_of(a.text("--speculative-config"), "num_speculative_tokens") == 0)
+    out.emplace_back("--speculative-config has no num_speculative_tokens");
   const std::string backend = a.text("--all2all-backend");
   if (a.has("--enable-dbo") && !backend.starts_with("deepep") && backend != "nixl_ep")
     out.emplace_back("--enable-dbo needs a DeepEP or NIXL all2all backend");

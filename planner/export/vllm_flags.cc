@@ -40,6 +40,7 @@ const std::vector<FlagRow>& vllm_flags() {
       {"--enable-dbo", kSwitch},
       {"--dbo-decode-token-threshold", kCount},
       {"--dbo-prefill-token-threshold", kCount},
+      {"--speculative-config", kJson},
       {"--gpu-memory-utilization", kRatio},
       {"--kv-cache-memory-bytes", kCount, "", 1, 1'000'000'000'000},
       {"--mm-encoder-tp-mode", kChoice, "weights data"},

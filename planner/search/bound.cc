@@ -246,6 +246,10 @@ double RequestBound::prompt_seconds(const ParallelConfig& c) const {
   return over(seconds, c.tp * c.pcp);
 }
 
+double RequestBound::yield(const ParallelConfig& c) const {
+  return tokens_per_step(c.variant.speculative_tokens, request_.workload.acceptance_ratio);
+}
+
 Seconds RequestBound::decode_step(const ParallelConfig& c, double sequences) const {
   const auto flight = static_cast<double>(
       std::min<std::int64_t>(c.pp, std::max<std::int64_t>(1, static_cast<std::int64_t>(sequences))));
@@ -271,6 +275,8 @@ Seconds RequestBound::decode_step(const ParallelConfig& c, double sequences) con
   return Seconds(safety_ * layers + host);
 }
 
+Seconds RequestBound::time_per_token(const ParallelConfig& c) const { return decode_step(c, 1) * (1 / yield(c)); }
+
 Seconds RequestBound::first_token(const ParallelConfig& c) const {
   const auto fresh = static_cast<double>(request_.workload.isl - request_.workload.prefix);
   const double products =
@@ -281,7 +287,7 @@ Seconds RequestBound::first_token(const ParallelConfig& c) const {
 
 // Time that one prompt adds to the slowest stage.
 double RequestBound::prompt_extra(const ParallelConfig& c, double sequences) const {
-  const double steps = std::max<double>(1, static_cast<double>(request_.workload.osl - 1));
+  const double steps = std::max<double>(1, static_cast<double>(request_.workload.osl - 1) / yield(c));
   const auto fresh = static_cast<double>(request_.workload.isl - request_.workload.prefix);
   const double flight = std::max(1.0, std::min(static_cast<double>(c.pp), sequences));
   const double n = sequences / flight;
@@ -298,7 +304,7 @@ double RequestBound::prompt_extra(const ParallelConfig& c, double sequences) con
 }
 
 double RequestBound::requests_per_second(const ParallelConfig& c, double sequences) const {
-  const auto steps = static_cast<double>(request_.workload.osl - 1);
+  const double steps = static_cast<double>(request_.workload.osl - 1) / yield(c);
   return sequences / (steps * decode_step(c, sequences).value() + sequences * prompt_extra(c, sequences));
 }
 
@@ -321,7 +327,7 @@ double RequestBound::allowed_sequences(const ParallelConfig& c) const {
   if (!request_.targets.tpot) return most;
   const double target = request_.targets.tpot->value();
   const auto allows = [&](double n) {
-    const double room = 1 - decode_step(c, n).value() / target;
+    const double room = 1 - decode_step(c, n).value() / (target * yield(c));
     const double extra = prompt_extra(c, n) * std::max(0.0, n - 1) / n;
     return room > 0 && requests_per_second(c, n) * extra <= room;
   };
@@ -361,7 +367,7 @@ RankKey RequestBound::key(const ParallelConfig& c) const {
   best.output_tokens_per_second = rate * static_cast<double>(w.osl);
   best.output_tokens_per_second_per_gpu =
       best.output_tokens_per_second / static_cast<double>(c.instance_gpus() * replicas);
-  best.tpot = decode_step(c, 1);
+  best.tpot = time_per_token(c);
   best.tokens_per_second_per_user = 1 / best.tpot.value();
   best.e2e = first_token(c) + best.tpot * std::max<double>(0, static_cast<double>(w.osl - 1));
   ParallelConfig used = c;

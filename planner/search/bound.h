@@ -7,8 +7,9 @@
 //   costs;  exchanges: two all-reduces, or gathers and scatters, alone on their links
 // A decode step is the sum over layers plus the host's part; a prompt adds its products and exchanges. From these:
 //   TPOT >= step(N),   requests/s <= N / ((osl-1)*step(N) + N*prompt)
-// Everything a table adds (ring steps, waits, elementwise kernels) is left out, so the true time
-// is longer: tests compare. Wrong (and then too low a bound) only if a lowering fuses one of the two exchanges away.
+// y tokens a step where drafted ones are verified: steps and TPOT are divided by y, what verifying and drafting add is
+// left out. Everything a table adds (ring steps, waits, elementwise kernels) is left out, so the true time is longer:
+// tests compare. Wrong (and then too low a bound) only if a lowering fuses one of the two exchanges away.
 #pragma once
 
 #include <vector>
@@ -25,6 +26,8 @@ class RequestBound {
 
   // Least time of one step in which every instance decodes `sequences` requests.
   [[nodiscard]] Seconds decode_step(const ParallelConfig& config, double sequences) const;
+  // The same for one request, over the tokens that a step yields.
+  [[nodiscard]] Seconds time_per_token(const ParallelConfig& config) const;
   // Least time until the first token of a request alone.
   [[nodiscard]] Seconds first_token(const ParallelConfig& config) const;
   // Most requests/s of one instance that runs `sequences` requests.
@@ -46,6 +49,7 @@ class RequestBound {
   };
   void add_kind(const LayerKind& kind, double layers);
   void add_core(const LayerKind& kind, double layers);
+  [[nodiscard]] double yield(const ParallelConfig& config) const;           // tokens of a step and sequence
   [[nodiscard]] double core_seconds(const ParallelConfig& config) const;    // of one decode token, on its ranks
   [[nodiscard]] double prompt_seconds(const ParallelConfig& config) const;  // attention of a prompt, on its ranks
   [[nodiscard]] double prompt_extra(const ParallelConfig& config, double sequences) const;

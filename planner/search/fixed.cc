@@ -55,6 +55,7 @@ const std::vector<Field>& fields() {
       variant("redundant_experts", false, &Variant::redundant_experts),
       variant("overlap", false, &Variant::overlap),
       variant("overlap_chunks", false, &Variant::overlap_chunks),
+      variant("speculative_tokens", false, &Variant::speculative_tokens),
   };
   return table;
 }

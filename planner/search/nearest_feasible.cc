@@ -144,6 +144,13 @@ void try_context(const PlanRequest& request, std::vector<Suggestion>& out) {
                              short_text(reach.config))});
 }
 
+// MTP modules, their caches and the logits of drafted tokens take room.
+void try_without_drafts(const PlanRequest& request, std::vector<Suggestion>& out) {
+  if (request.fixed.variant.speculative_tokens == 0) return;
+  const auto fit = fits_with(request, [](PlanRequest& r) { r.fixed.variant.speculative_tokens = 0; });
+  if (fit) out.push_back({0.1, fmt::format("no --speculative-tokens ({})", short_text(*fit))});
+}
+
 struct TargetRow {
   const char* name;
   std::optional<Seconds> Targets::*target;
@@ -248,12 +255,15 @@ std::vector<std::string> nearest_feasible(const PlanRequest& request, std::int64
                                           const RejectionTally& refused) {
   std::vector<Suggestion> list;
   if (refuses_model(engine_of(request), request)) return other_engines(request);
+  if (request.fixed.variant.speculative_tokens > 0 && request.model.mtp_modules == 0)
+    return {"no --speculative-tokens: the model has no MTP module to draft with"};
   const MemoryReach reach = memory_reach(request);
   if (reach.unsupported) return {};
   const bool too_slow = refused.nearest("tpot").rejection != nullptr || refused.nearest("ttft").rejection != nullptr;
   if (fitting == 0 && !(too_slow && reaches(request, reach))) {
     try_fraction(request, list);
     try_context(request, list);
+    try_without_drafts(request, list);
     try_more_gpus(request, list);
     try_cache(request, list);
     try_weights(request, "fp8", 0.5, list);

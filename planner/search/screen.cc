@@ -80,7 +80,7 @@ class Screen {
   bool is_too_slow(const ParallelConfig& config) {
     if (!is_on(request(), "latency_bound")) return false;
     const Targets& targets = request().targets;
-    if (misses(config, "tpot", "TPOT", context_.bound.decode_step(config, 1), targets.tpot)) return true;
+    if (misses(config, "tpot", "TPOT", context_.bound.time_per_token(config), targets.tpot)) return true;
     return misses(config, "ttft", "TTFT", context_.bound.first_token(config), targets.ttft);
   }
 

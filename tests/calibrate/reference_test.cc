@@ -40,6 +40,7 @@ double worst_error(const LocalArray& got, const PlainRows& want) {
 void check_all_forms(const ModelSpec& model, LatentForm latent_form = LatentForm::kExpanded) {
   const std::vector<std::pair<StepForm, RaggedBatch>> steps{
       {StepForm::kDecode, decode_batch({7, 1, 12})},
+      {StepForm::kDecode, {{{0, 6, 3, Phase::kDecode}, {1, 1, 3, Phase::kDecode}}}},   // drafted tokens to verify
       {StepForm::kPrefill, prefill_batch({{0, 9}, {5, 4}})},
       {StepForm::kMixed, mixed_batch({6, 2}, {{0, 3}, {7, 5}})},
   };
@@ -68,6 +69,30 @@ TEST_CASE("Kimi delta attention and gated MLA equal the plain layer") { check_al
 TEST_CASE("compressed attention and residual streams equal the plain layer") { check_all_forms(small_compressed()); }
 TEST_CASE("biases, Q/K norms and the shared expert's gate equal the plain layer") { check_all_forms(small_biased()); }
 TEST_CASE("sparse attention chooses what the plain indexer chooses") { check_all_forms(small_sparse()); }
+
+TEST_CASE("what an MTP module reads is the product of the next token's embedding and the hidden state, both normed") {
+  const ModelSpec model = small_drafting();
+  const NumberFormat* bf16 = find_format("bf16");
+  const RaggedBatch batch = mixed_batch({6, 2}, {{0, 3}});
+  const StepGraph graph = lower(draft_entry_graph(model, StepForm::kMixed, {bf16, bf16, nullptr}), build_strategy(model, {}, StepForm::kMixed), StepForm::kMixed);
+  Executor executor(1, 1, {.seed = 5, .invent_prefix = true});
+  const LocalArray got = executor.run({{{{&graph, 0}}}}, batch).graphs[0].values[0][static_cast<std::size_t>(graph.residual_out)];
+  const TensorSource source(5);
+  const PlainLayer layer{source, 0};
+  const LocalArray ids = source.token_ids({got.dims.front()}, model.vocab);
+  PlainRows want;
+  for (std::size_t t = 0; t < got.ids(Dim::kTokens).size(); ++t) {
+    const std::int64_t token = got.ids(Dim::kTokens)[t];
+    Vector embedded;
+    const PlainWeight table = layer.weight("w_embedding", Part::kEmbedding, model.hidden);
+    for (std::int64_t i = 0; i < model.hidden; ++i) embedded.push_back(table.at({static_cast<std::int64_t>(ids.values[t]), i}));
+    Vector both = plain_norm(embedded, layer.weight("w_norm", Part::kNorm, 0, 0));
+    const Vector state = plain_norm(layer.row("x", Part::kResidual, {token}, model.hidden), layer.weight("w_norm", Part::kNorm, 0, 1));
+    both.insert(both.end(), state.begin(), state.end());
+    want[token] = layer.weight("w_eh_proj", Part::kDraft, 2 * model.hidden).times({}, model.hidden, both);
+  }
+  CHECK(worst_error(got, want) < kTolerance);
+}
 
 }  // namespace
 }  // namespace shardplan

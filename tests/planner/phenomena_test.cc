@@ -247,7 +247,8 @@ TEST_CASE("Phenomenon 9: the gain of speculation shrinks with the batch") {
           benchmark({.model = "deepseek-r1", .hardware = "b200-sxm", .isl = 1024, .osl = 1024, .concurrency = users},
                     "nvfp4", moe_degrees(1, 8, true));
       run.traffic.requests = 3 * users;
-      if (drafts) run.settings.scheduling.speculation = {.tokens = 3, .acceptance_ratio = 0.78};
+      if (drafts) run.config.variant.speculative_tokens = 3;
+      run.request.workload.acceptance_ratio = 0.78;
       rate[drafts ? 1 : 0] = run().output_tokens_per_second;
     }
     return rate[1] / rate[0];

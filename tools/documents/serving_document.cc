@@ -12,6 +12,19 @@ void add_interval(Document& to, const char* key, double spread) {
   to[std::string(key) + "_p90"] = value * wide;
 }
 
+namespace {
+
+Document speculation_document(const SpeculationGain& gain) {
+  Document document = {{"tokens_per_step", gain.tokens_per_step},
+                       {"step_ratio", gain.step_ratio},
+                       {"plain_tpot_seconds", gain.plain_tpot.value()},
+                       {"break_even_acceptance", nullptr}};
+  if (gain.break_even_acceptance) document["break_even_acceptance"] = *gain.break_even_acceptance;
+  return document;
+}
+
+}  // namespace
+
 Document serving_document(const ServingEstimate& serving) {
   Document document = {{"feasible", serving.feasible}};
   if (!serving.reason.empty()) document["reason"] = serving.reason;
@@ -30,6 +43,7 @@ Document serving_document(const ServingEstimate& serving) {
                    {"output_tokens_per_second", serving.output_tokens_per_second},
                    {"output_tokens_per_second_per_gpu", serving.output_tokens_per_second_per_gpu},
                    {"tokens_per_second_per_user", serving.tokens_per_second_per_user}});
+  if (serving.speculation) document["speculation"] = speculation_document(*serving.speculation);
   if (serving.spread.tpot > 0) {
     add_interval(document, "ttft_seconds", serving.spread.ttft);
     add_interval(document, "tpot_seconds", serving.spread.tpot);

@@ -135,6 +135,9 @@ PlanRequest make_request(const RequestFlags& flags) {
   PlanRequest request;
   const BareSteps steps = make_bare_steps(flags);
   request.workload = steps.given ? workload_of(steps) : make_workload(flags.workload);
+  const bool drafts = flags.parallel.config.variant.speculative_tokens > 0;
+  refuse(flags.workload.acceptance && !drafts, "--acceptance", "is of no drafted token", "--speculative-tokens beside it");
+  request.workload.acceptance_ratio = flags.workload.acceptance.value_or(request.workload.acceptance_ratio);
   if (!steps.given) check_prefix(request.workload);
   set_fixed(request, flags.parallel);
   set_engine(request, flags.engine);

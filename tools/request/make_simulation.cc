@@ -19,7 +19,6 @@ void refuse(bool contradicts, const char* flag, const char* what, const char* hi
 
 constexpr double kMostVariation = 100;
 constexpr double kMostSeconds = 1e6;
-constexpr double kAcceptance = 0.8;
 
 // "name:rest" -> rest, when the name is this one.
 std::optional<std::string> after(const std::string& text, const std::string& name) {
@@ -140,8 +139,6 @@ SchedulingChoice make_scheduling(const SchedulingFlags& s) {
   choice.hold_steps = s.batch_wait_iterations.value_or(0);
   choice.hold_ratio = s.batch_wait_ratio.value_or(choice.hold_ratio);
   choice.balance_steps = s.balance_iterations.value_or(0);
-  refuse(s.acceptance && s.speculative_tokens.value_or(0) == 0, "--acceptance", "is of no proposed token", "--speculative-tokens beside it");
-  choice.speculation = {.tokens = s.speculative_tokens.value_or(0), .acceptance_ratio = s.acceptance.value_or(kAcceptance)};
   if (s.tbt_ms) choice.tbt = Seconds(*s.tbt_ms * kMilli);
   return choice;
 }

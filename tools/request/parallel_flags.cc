@@ -92,6 +92,13 @@ FlagGroup expert_variants(ParallelFlags& flags) {
   return group;
 }
 
+FlagGroup speculation_variants(ParallelFlags& flags) {
+  FlagGroup group{"Speculation", {}};
+  group.flags.push_back(noted(degree_flag("speculative_tokens", flags.config.variant.speculative_tokens,
+                                          "tokens that the model's MTP modules draft per step (0; --acceptance)", {0, kMostParts}), flags));
+  return group;
+}
+
 void refuse(bool contradicts, const char* flag, const char* what, const char* hint) {
   if (contradicts) throw InputError(flag, what, hint);
 }
@@ -124,7 +131,7 @@ std::int64_t replicas_of(const ParallelConfig& config, std::int64_t gpus) {
 bool ParallelFlags::has(const std::string& name) const { return std::find(given.begin(), given.end(), name) != given.end(); }
 
 std::vector<FlagGroup> parallel_flags(ParallelFlags& flags) {
-  return {degree_flags(flags), context_variants(flags), expert_variants(flags)};
+  return {degree_flags(flags), context_variants(flags), speculation_variants(flags), expert_variants(flags)};
 }
 
 void check_parallel_flags(const ParallelFlags& flags) {

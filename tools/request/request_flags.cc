@@ -29,6 +29,7 @@ FlagGroup workload_flags(WorkloadFlags& w) {
            count_flag("--prefix", "of --isl, tokens found in the prefix cache (0)", w.prefix, {0, kMostTokens}),
            count_flag("--concurrency", "requests in flight over the whole deployment", w.concurrency, {1, kMostSequences}),
            number_flag("--request-rate", "R", "requests per second over the whole deployment", w.request_rate, {0, kMostRequestsPerSecond}),
+           number_flag("--acceptance", "P", "that one drafted token is accepted when those before it were (0.8)", w.acceptance, {0, 1}),
            number_flag("--ttft-ms", "MS", "most milliseconds to the first token", w.ttft_ms, {0, kMostMilliseconds}),
            number_flag("--tpot-ms", "MS", "most milliseconds per further token", w.tpot_ms, {0, kMostMilliseconds}),
            number_flag("--e2e-ms", "MS", "most milliseconds of a request", w.e2e_ms, {0, kMostMilliseconds})}};

@@ -14,7 +14,7 @@ namespace shardplan {
 
 struct WorkloadFlags {
   std::optional<std::int64_t> isl, osl, prefix, concurrency;
-  std::optional<double> request_rate;
+  std::optional<double> request_rate, acceptance;
   std::optional<double> ttft_ms, tpot_ms, e2e_ms;
 };
 

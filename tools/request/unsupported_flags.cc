@@ -12,8 +12,6 @@ struct Row {
 };
 constexpr Row kRows[] = {
     {"--capacity-factor", "experts that drop no token"},
-    {"--speculative-tokens", "one token per sequence and step", true},
-    {"--acceptance", "one token per sequence and step", true},
     {"--prefill-replicas", "one pool that serves both phases", true},
     {"--prefill-tp", "one pool that serves both phases", true},
     {"--prefill-pp", "one pool that serves both phases", true},

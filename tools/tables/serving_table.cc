@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/units.h"
+#include "planner/speculation_gain.h"
 #include "tools/tables/numbers.h"
 
 namespace shardplan {
@@ -43,6 +44,7 @@ std::string serving_table(const ServingEstimate& s, const Workload& workload, st
   text += fmt::format("  request     {} end to end, {} requests/s\n", time_text(s.e2e), short_number(s.requests_per_second));
   text += fmt::format("  throughput  {} output tokens/s, {} per GPU, {} per user\n", short_number(s.output_tokens_per_second),
                       short_number(s.output_tokens_per_second_per_gpu), short_number(s.tokens_per_second_per_user));
+  if (s.speculation) text += fmt::format("  drafts      {}\n", speculation_text(s));
   if (s.spread.tpot > 0) {
     text += fmt::format("  intervals   TTFT {}, TPOT {}, per GPU {} to {} tokens/s (p10 to p90)\n", range_of(s.ttft, s.spread.ttft),
                         range_of(s.tpot, s.spread.tpot), short_number(s.output_tokens_per_second_per_gpu / wide(s.spread.end_to_end)),
