@@ -151,7 +151,9 @@ std::vector<Allowance> Proof::allowances(const Program& program, const RaggedBat
 
 ProofResult Proof::step(StepForm form, const RaggedBatch& batch) {
   const LoweredProgram many = lower_program(model_, config_, form, options_.kind);
-  const LoweredProgram one = lower_program(model_, ParallelConfig{}, form, options_.kind);
+  ParallelConfig alone;   // one rank, as many tokens ahead
+  alone.variant.speculative_tokens = config_.variant.speculative_tokens;
+  const LoweredProgram one = lower_program(model_, alone, form, options_.kind);
   const RunResult reference = whole_.run(one.program, batch);
   const RunResult run = sharded_.run(many.program, batch);
   const ProofResult result = hold_together(run, reference, batch, allowances(one.program, batch, reference));
