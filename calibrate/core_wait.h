@@ -1,4 +1,5 @@
-// How long this thread was ready to run and had no core, because other programs had it: what a measurement must not hold.
+// How long this thread was ready to run and had no core, because other programs had it: what a measurement must not
+// hold.
 //
 // Linux tells it in /proc/thread-self/schedstat (second number, nanoseconds). Where it does not, all is zero.
 #pragma once

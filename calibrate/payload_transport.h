@@ -1,5 +1,5 @@
-// Messages whose numbers go another way than their envelopes: over NCCL from device to device, while who sent what when, sizes and
-// failures still pass through the host.
+// Messages whose numbers go another way than their envelopes: over NCCL from device to device, while who sent what
+// when, sizes and failures still pass through the host.
 #pragma once
 
 #include <memory>
@@ -31,7 +31,9 @@ class PayloadTransport : public Transport {
   void note(int rank, const Operation& operation) override { envelopes_->note(rank, operation); }
   void fail(const std::string& message) override { envelopes_->fail(message); }
   [[nodiscard]] std::string failure() override { return envelopes_->failure(); }
-  std::vector<std::string> share(std::string mine, Milliseconds timeout) override { return envelopes_->share(std::move(mine), timeout); }
+  std::vector<std::string> share(std::string mine, Milliseconds timeout) override {
+    return envelopes_->share(std::move(mine), timeout);
+  }
 
  private:
   std::shared_ptr<Transport> envelopes_;

@@ -13,7 +13,7 @@ constexpr double kDitherMargin = 2;
 constexpr double kOneRounding = 1.0 / 256;   // bf16: from one number to the next
 
 ExecutorOptions sharded_options(const ProofOptions& options, std::shared_ptr<const ChoiceLog> follow, std::shared_ptr<const TokenBook> tokens) {
-  ExecutorOptions result{.seed = options.seed, .invent_prefix = options.invent_prefix, .storage = options.storage, .kernels = options.kernels};
+  ExecutorOptions result{.seed = options.seed, .invent_prefix = options.invent_prefix, .storage = options.storage, .kernels = options.kernels, .crowd_experts = options.crowd_experts};
   result.follow = std::move(follow);
   result.tokens = std::move(tokens);
   result.communicator = {.timeout = options.timeout, .tamper = options.tamper, .transport = options.transport};
@@ -21,7 +21,7 @@ ExecutorOptions sharded_options(const ProofOptions& options, std::shared_ptr<con
 }
 
 ExecutorOptions whole_options(const ProofOptions& options, std::shared_ptr<ChoiceLog> record, std::shared_ptr<const TokenBook> tokens) {
-  ExecutorOptions result{.seed = options.seed, .invent_prefix = options.invent_prefix, .storage = options.storage};
+  ExecutorOptions result{.seed = options.seed, .invent_prefix = options.invent_prefix, .storage = options.storage, .crowd_experts = options.crowd_experts};
   result.record = std::move(record);
   result.tokens = std::move(tokens);
   return result;

@@ -41,6 +41,7 @@ struct ProofOptions {
   std::chrono::milliseconds timeout{10000};
   std::shared_ptr<Transport> transport;     // of the sharded run; nullptr: threads
   bool measured_tolerance = false;          // as bf16 has in any case
+  bool crowd_experts = false;               // every token chooses the first experts: the others have none
 };
 
 // Graphs of a configuration, and the program that runs them.

@@ -25,8 +25,8 @@ std::vector<Pointer> begins(char* base, std::size_t count, Step step) {
 }  // namespace
 
 // Column-major for the library: out^T (n x rows) = w (n x k, transposed from k x n) x^T (k x rows).
-GroupedProduct::GroupedProduct(const std::vector<std::int64_t>& rows, std::int64_t n, std::int64_t k, const Buffer<char>& x, const Buffer<char>& weights,
-                               const Buffer<char>& out)
+GroupedProduct::GroupedProduct(const std::vector<std::int64_t>& rows, std::int64_t n, std::int64_t k,
+                               const Buffer<char>& x, const Buffer<char>& weights, const Buffer<char>& out)
     : weight_pointers_(begins<const void*>(weights.get(), filled(rows), [&](std::size_t) { return n * k; })),
       x_pointers_(begins<const void*>(x.get(), filled(rows), [&](std::size_t e) { return rows[e] * k; })),
       out_pointers_(begins<void*>(out.get(), filled(rows), [&](std::size_t e) { return rows[e] * n; })) {
@@ -47,8 +47,9 @@ GroupedProduct::~GroupedProduct() { cublasDestroy(handle_); }
 
 void GroupedProduct::run(cudaStream_t stream) const {
   check(cublasSetStream(handle_, stream), "stream");
-  check(cublasGemmGroupedBatchedEx(handle_, transposed_.data(), plain_.data(), m_.data(), n_.data(), k_.data(), ones_.data(), weight_pointers_.get(), CUDA_R_16BF,
-                                   k_.data(), x_pointers_.get(), CUDA_R_16BF, k_.data(), zeros_.data(), out_pointers_.get(), CUDA_R_16BF, m_.data(),
+  check(cublasGemmGroupedBatchedEx(handle_, transposed_.data(), plain_.data(), m_.data(), n_.data(), k_.data(),
+                                   ones_.data(), weight_pointers_.get(), CUDA_R_16BF, k_.data(), x_pointers_.get(),
+                                   CUDA_R_16BF, k_.data(), zeros_.data(), out_pointers_.get(), CUDA_R_16BF, m_.data(),
                                    static_cast<int>(m_.size()), sizes_.data(), CUBLAS_COMPUTE_32F),
         "grouped product");
 }

@@ -1,4 +1,5 @@
-// The products of routed experts in one call each: rows of expert e times its own weights, as many experts as have rows.
+// The products of routed experts in one call each: rows of expert e times its own weights, as many experts as have
+// rows.
 //
 // bf16, sums in fp32, on cuBLAS's grouped products: gate and up, then down behind the activation. Device 0.
 #pragma once
@@ -15,9 +16,10 @@ namespace shardplan::cuda {
 // One group for each expert with rows: out[rows, n] = x[rows, k] w[n, k]^T.
 class GroupedProduct {
  public:
-  // `rows` of each expert, those without any last or left out. Matrices lie one behind the other in `x`, `weights` and `out`.
-  GroupedProduct(const std::vector<std::int64_t>& rows, std::int64_t n, std::int64_t k, const Buffer<char>& x, const Buffer<char>& weights,
-                 const Buffer<char>& out);
+  // `rows` of each expert, those without any last or left out. Matrices lie one behind the other in `x`, `weights` and
+  // `out`.
+  GroupedProduct(const std::vector<std::int64_t>& rows, std::int64_t n, std::int64_t k, const Buffer<char>& x,
+                 const Buffer<char>& weights, const Buffer<char>& out);
   ~GroupedProduct();
   GroupedProduct(const GroupedProduct&) = delete;
   GroupedProduct& operator=(const GroupedProduct&) = delete;

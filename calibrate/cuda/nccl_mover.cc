@@ -22,7 +22,8 @@ void wait_for(cudaStream_t stream, ncclComm_t communicator, const std::string& w
     ncclResult_t state = ncclSuccess;
     check(ncclCommGetAsyncError(communicator, &state), "communicator");
     if (state != ncclInProgress) check(state, "a rank was lost");
-    if (Clock::now() - start > timeout) throw EnvironmentError("waited " + std::to_string(timeout.count()) + " ms for numbers of " + whom);
+    if (Clock::now() - start > timeout)
+      throw EnvironmentError("waited " + std::to_string(timeout.count()) + " ms for numbers of " + whom);
     std::this_thread::yield();
   }
 }
@@ -42,7 +43,8 @@ NcclMover::End NcclMover::open_end(int device, const std::string& id, int place)
 }
 
 // Every process opens its pairs in the order of all of them, so that two never wait for each other.
-NcclMover::NcclMover(int rank, int device, Transport& transport, Transport::Milliseconds timeout) : whole_(false), device_(device) {
+NcclMover::NcclMover(int rank, int device, Transport& transport, Transport::Milliseconds timeout)
+    : whole_(false), device_(device) {
   ByteWriter out;
   const int ranks = transport.ranks();
   for (int to = 0; to < ranks; ++to) out.text(NcclRanks::unique_id());

@@ -1,5 +1,5 @@
-// Numbers from device to device over NCCL's send and receive: a communicator of two for each ordered pair of ranks, so that no
-// pair waits behind another and the two directions of one never wait for each other.
+// Numbers from device to device over NCCL's send and receive: a communicator of two for each ordered pair of ranks, so
+// that no pair waits behind another and the two directions of one never wait for each other.
 //
 // Rank r of one process is on device r; with a process for each rank on the process's own device.
 #pragma once
@@ -28,7 +28,7 @@ class NcclMover : public PayloadMover {
   std::vector<float> receive(int from, int to, std::size_t count, Transport::Milliseconds timeout) override;
 
  private:
-  struct End {                       // one rank's of a pair
+  struct End {  // one rank's of a pair
     int device = 0;
     ncclComm_t communicator = nullptr;
     std::unique_ptr<OwnedStream> stream;
@@ -41,7 +41,7 @@ class NcclMover : public PayloadMover {
   Pair& pair(int from, int to);
   [[nodiscard]] End open_end(int device, const std::string& id, int place) const;
 
-  bool whole_;                       // all ranks are here
+  bool whole_;  // all ranks are here
   int device_ = 0;
   std::mutex mutex_;
   std::map<std::pair<int, int>, std::unique_ptr<Pair>> pairs_;

@@ -9,6 +9,7 @@
 #include "base/errors.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "calibrate/fit/run_records.h"
 
 namespace shardplan {
 namespace {
@@ -148,7 +149,12 @@ std::vector<MeasuredTable> read_record_table(const std::string& path) {
   for (int number = 1; std::getline(text, line); ++number) {
     if (line.empty()) continue;
     const std::string where = path + ":" + std::to_string(number);
-    const Json record = parse_json(line, where);
+    Json record = parse_json(line, where);
+    if (is_run_line(record)) {
+      std::optional<Json> of_run = table_record(record);
+      if (!of_run) continue;
+      record = std::move(*of_run);
+    }
     JsonObject object(record, where);
     const std::string name = object.string("kind");
     const auto& kinds = record_kinds();

@@ -1,11 +1,11 @@
-// A profile of a machine that nobody knows yet from its records: rows of kernels and collectives, fitted as those of known
-// machines are (kernel_fit.h).
+// A profile of a machine that nobody knows yet from its records: rows of kernels and collectives, fitted as those of
+// known machines are (kernel_fit.h).
 //
-// Peak and bandwidths are the best that any record reached. Products take the closed form of tiles where there are enough of
-// them and it holds better on held-out shapes than the roofline does; everything else is a roofline: attention by the format
-// of its cache, small operations each by its own row ("elementwise.norm"). A collective is base + per_rank*(n-1) +
-// sent/(bandwidth*efficiency). Wrong where ranks that work at once take memory from one another: records of all rank counts are
-// fitted together.
+// Peak and bandwidths are the best that any record reached. Products take the closed form of tiles where there are
+// enough of them and it holds better on held-out shapes than the roofline does; everything else is a roofline:
+// attention by the format of its cache, small operations each by its own row ("elementwise.norm"). A collective is base
+// + per_rank*(n-1) + sent/(bandwidth*efficiency). Wrong where ranks that work at once take memory from one another:
+// records of all rank counts are fitted together.
 #pragma once
 
 #include <string>
@@ -24,14 +24,15 @@ struct MachineRates {
 
 struct RecordFit {
   MachineRates rates;
-  std::vector<FitOutcome> fits;    // by key
-  std::string document;            // of format hardware-1
+  std::vector<FitOutcome> fits;  // by key
+  std::string document;          // of format hardware-1
 };
 
 // `name` of the machine. InputError without a single product.
 [[nodiscard]] RecordFit fit_records(const RecordFile& measured, const std::string& name);
 
-// The parts of it. The document has no rows yet: as many devices as ranks worked at once, which reach each other through the host.
+// The parts of it. The document has no rows yet: as many devices as ranks worked at once, which reach each other
+// through the host.
 [[nodiscard]] MachineRates machine_rates(const RecordFile& file);
 [[nodiscard]] std::string machine_document(const RecordFile& file, const MachineRates& rates, const std::string& name);
 // Several inputs of one key: forms to choose from.

@@ -18,7 +18,8 @@ Ordered device_of(const RecordFile& file, const MachineRates& rates) {
           {"vendor", "host"},
           {"architecture", file.header.backend},
           {"sm_count", sourced(1, "a rank is one thread")},
-          {"memory", sourced(fmt::format("{:.0f} MiB", std::max(file.header.memory_bytes, 1e9) / 1048576), "operating system")},
+          {"memory",
+           sourced(fmt::format("{:.0f} MiB", std::max(file.header.memory_bytes, 1e9) / 1048576), "operating system")},
           {"memory_bandwidth", sourced(fmt::format("{:.6g} GB/s", rates.bandwidth_bytes_per_us * 1e-3), best)},
           {"power_watts", sourced(100, "not measured")},
           {"peak", {{"bf16", sourced(fmt::format("{:.6g} GFLOP/s", rates.peak_flops_per_us * 1e-3), best)}}}};
@@ -50,10 +51,14 @@ MachineRates machine_rates(const RecordFile& file) {
 std::string machine_document(const RecordFile& file, const MachineRates& rates, const std::string& name) {
   std::int64_t ranks = 1;
   for (const Record& record : file.records) ranks = std::max(ranks, record.ranks);
-  Ordered document = {{"schema", "hardware-1"}, {"name", name}, {"title", file.header.device + ", ranks on one host"}, {"aliases", Ordered::array()}};
+  Ordered document = {{"schema", "hardware-1"},
+                      {"name", name},
+                      {"title", file.header.device + ", ranks on one host"},
+                      {"aliases", Ordered::array()}};
   document["device"] = device_of(file, rates);
   document["node"] = node_of(rates, ranks);
-  document["fabric"] = {{"source", "none: one host"}, {"nodes_per_leaf", 1}, {"oversubscription", 1}, {"leaf_latency", "1 us"}, {"spine_latency", "1 us"}, {"rail_optimised", false}};
+  document["fabric"] = {{"source", "none: one host"}, {"nodes_per_leaf", 1},     {"oversubscription", 1},
+                        {"leaf_latency", "1 us"},     {"spine_latency", "1 us"}, {"rail_optimised", false}};
   return document.dump(2) + "\n";
 }
 

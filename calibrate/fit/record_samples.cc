@@ -12,7 +12,7 @@ namespace shardplan {
 namespace {
 
 constexpr std::size_t kLeastOfRoofline = 4;
-constexpr double kLoneRow = 2;    // bytes of an element as the price counts them, weights and inputs
+constexpr double kLoneRow = 2;  // bytes of an element as the price counts them, weights and inputs
 
 using Records = std::vector<const Record*>;
 
@@ -51,8 +51,8 @@ FitInput tiles(const std::string& key, const RecordFile& file, const Records& re
   input.form = KernelForm::kTileGemm;
   input.tiles = core_tiles();
   for (const ParameterSpec& spec : form_parameters(input.form)) {
-    const bool apart = spec.name.starts_with("quant");        // no kernel before the product
-    const bool split = spec.name == "cred";                   // one core splits nothing
+    const bool apart = spec.name.starts_with("quant");  // no kernel before the product
+    const bool split = spec.name == "cred";             // one core splits nothing
     input.start.push_back(split || apart ? spec.neutral : spec.start);
     input.held.push_back(split || apart);
   }
@@ -69,7 +69,7 @@ FitInput collective(const std::string& kind, const RecordFile& file, const Recor
   input.collectives = {kind};
   input.least_samples = kLeastOfRoofline;
   const auto& specs = parameters_of(input);
-  input.start = {specs[0].start, specs[1].start, specs[2].start, 1e-6, 0.0};   // no ramp: half is one byte
+  input.start = {specs[0].start, specs[1].start, specs[2].start, 1e-6, 0.0};  // no ramp: half is one byte
   input.held = {false, false, false, true, true};
   input.predict = [records, link_bytes_per_us](std::size_t i, const double* p) {
     const Record& r = *records[i];
@@ -95,7 +95,7 @@ std::vector<FitInput> record_inputs(const RecordFile& file, const HardwareProfil
       continue;
     }
     kernels[row_key(r)].push_back(&r);
-    if (!r.op.empty()) kernels["default"].push_back(&r);   // operations that no record shows
+    if (!r.op.empty()) kernels["default"].push_back(&r);  // operations that no record shows
   }
   const KernelDevice device{1, machine.device.peak[0].value() * 1e-6, machine.device.memory_bandwidth.value() * 1e-6};
   std::vector<FitInput> inputs;

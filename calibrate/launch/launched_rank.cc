@@ -9,7 +9,7 @@ namespace shardplan {
 namespace {
 
 constexpr int kMostRanks = 1 << 16;
-constexpr int kTorchPort = 29500;      // torchrun's own
+constexpr int kTorchPort = 29500;  // torchrun's own
 constexpr int kFirstSlurmPort = 20000;
 constexpr int kSlurmPorts = 20000;
 
@@ -28,11 +28,14 @@ class Variables {
     int result = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
     if (error != std::errc() || end != value.data() + value.size() || result < low || result > high) {
-      throw InputError(std::string("variable ") + name, "is \"" + value + "\"", "a number from " + std::to_string(low) + " to " + std::to_string(high));
+      throw InputError(std::string("variable ") + name, "is \"" + value + "\"",
+                       "a number from " + std::to_string(low) + " to " + std::to_string(high));
     }
     return result;
   }
-  [[nodiscard]] int number_or(const char* name, int otherwise, int low, int high) const { return has(name) ? number(name, low, high) : otherwise; }
+  [[nodiscard]] int number_or(const char* name, int otherwise, int low, int high) const {
+    return has(name) ? number(name, low, high) : otherwise;
+  }
 
  private:
   const ReadVariable& read_;
@@ -46,7 +49,8 @@ LaunchedRank torch_rank(const Variables& v) {
   result.launcher = v.has("TORCHELASTIC_RUN_ID") ? "torchrun" : "RANK and WORLD_SIZE";
   if (result.ranks == 1) return result;
   result.address = v.text("MASTER_ADDR");
-  if (result.address.empty()) throw InputError("variable MASTER_ADDR", "is missing beside RANK and WORLD_SIZE", "the address of rank 0's host");
+  if (result.address.empty())
+    throw InputError("variable MASTER_ADDR", "is missing beside RANK and WORLD_SIZE", "the address of rank 0's host");
   result.port = v.number_or("MASTER_PORT", kTorchPort, 1, 65534);
   // torchrun's agent listens on that port itself.
   if (v.text("TORCHELASTIC_USE_AGENT_STORE") == "True") ++result.port;
@@ -61,8 +65,10 @@ LaunchedRank slurm_rank(const Variables& v) {
   result.launcher = "srun";
   if (result.ranks == 1) return result;
   result.address = v.has("MASTER_ADDR") ? v.text("MASTER_ADDR") : first_host(v.text("SLURM_STEP_NODELIST"));
-  if (result.address.empty()) throw InputError("variable SLURM_STEP_NODELIST", "is missing", "the hosts of the step, or MASTER_ADDR");
-  const int own = v.number_or("SLURM_JOB_ID", 0, 0, 2147483647) % kSlurmPorts + v.number_or("SLURM_STEP_ID", 0, 0, 2147483647) % 100;
+  if (result.address.empty())
+    throw InputError("variable SLURM_STEP_NODELIST", "is missing", "the hosts of the step, or MASTER_ADDR");
+  const int own = v.number_or("SLURM_JOB_ID", 0, 0, 2147483647) % kSlurmPorts +
+                  v.number_or("SLURM_STEP_ID", 0, 0, 2147483647) % 100;
   result.port = v.number_or("MASTER_PORT", kFirstSlurmPort + own, 1, 65535);
   return result;
 }
@@ -81,7 +87,8 @@ std::string first_host(std::string_view list) {
 std::optional<LaunchedRank> launched_rank(const ReadVariable& variable) {
   const Variables v(variable);
   if (v.has("RANK") && v.has("WORLD_SIZE")) return torch_rank(v);
-  if (v.has("SLURM_PROCID") && v.has("SLURM_STEP_NUM_TASKS")) return slurm_rank(v);   // a batch script has no step of its own
+  if (v.has("SLURM_PROCID") && v.has("SLURM_STEP_NUM_TASKS"))
+    return slurm_rank(v);  // a batch script has no step of its own
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// Which rank of how many this process is, as launchers tell it by variables: torchrun's RANK, WORLD_SIZE, MASTER_ADDR and
-// MASTER_PORT (which many scripts set by hand), or those of Slurm's srun. Launchers of MPI are MPI's business.
+// Which rank of how many this process is, as launchers tell it by variables: torchrun's RANK, WORLD_SIZE, MASTER_ADDR
+// and MASTER_PORT (which many scripts set by hand), or those of Slurm's srun. Launchers of MPI are MPI's business.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,16 @@ namespace shardplan {
 struct LaunchedRank {
   int rank = 0;
   int ranks = 1;
-  int local_rank = 0;      // on its node
-  std::string address;     // where rank 0 waits for the others; empty with one rank
+  int local_rank = 0;   // on its node
+  std::string address;  // where rank 0 waits for the others; empty with one rank
   int port = 0;
-  std::string launcher;    // "torchrun", "srun", "RANK and WORLD_SIZE"
+  std::string launcher;  // "torchrun", "srun", "RANK and WORLD_SIZE"
 };
 
-using ReadVariable = std::function<const char*(const char* name)>;   // nullptr: not set
+using ReadVariable = std::function<const char*(const char* name)>;  // nullptr: not set
 
-// nullopt where no launcher speaks. InputError for numbers that are none, a rank outside the world, no address of rank 0.
+// nullopt where no launcher speaks. InputError for numbers that are none, a rank outside the world, no address of rank
+// 0.
 [[nodiscard]] std::optional<LaunchedRank> launched_rank(const ReadVariable& variable);
 // The same from the environment.
 [[nodiscard]] std::optional<LaunchedRank> launched_rank();

@@ -13,7 +13,9 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-LetterTransport::LetterTransport(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) { speak_last_words(wire_->rank()); }
+LetterTransport::LetterTransport(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) {
+  speak_last_words(wire_->rank());
+}
 
 LetterTransport::~LetterTransport() = default;
 
@@ -35,7 +37,8 @@ void LetterTransport::begin_run() {
 }
 
 void LetterTransport::post(int from, int to, Message message) {
-  ensure(from == wire_->rank() && to >= 0 && to < ranks(), "message of another process, or to a rank that does not exist");
+  ensure(from == wire_->rank() && to >= 0 && to < ranks(),
+         "message of another process, or to a rank that does not exist");
   deliver(to, {Kind::kMessage, run_, {}, {}, std::move(message)});
 }
 
@@ -50,7 +53,8 @@ Message LetterTransport::take(int from, int, Milliseconds timeout) {
   }
   if (!failure_.empty()) throw PeerFailed();
   if (wire_->is_gone(from)) throw EnvironmentError("rank " + std::to_string(from) + " has hung up" + last_heard(from));
-  throw EnvironmentError("waited " + std::to_string(timeout.count()) + " ms for rank " + std::to_string(from) + last_heard(from));
+  throw EnvironmentError("waited " + std::to_string(timeout.count()) + " ms for rank " + std::to_string(from) +
+                         last_heard(from));
 }
 
 void LetterTransport::fail(const std::string& message) {
@@ -71,9 +75,11 @@ std::vector<std::string> LetterTransport::share(std::string mine, Milliseconds t
     if (peer == wire_->rank()) continue;
     std::deque<Letter>& queue = shares_[peer];
     // A rank that has failed says so at once: whoever is silent after that is lost.
-    wait_until([&] { return !queue.empty() && queue.front().run == run_; }, peer, failure_.empty() ? 2 * timeout : Milliseconds(2000));
+    wait_until([&] { return !queue.empty() && queue.front().run == run_; }, peer,
+               failure_.empty() ? 2 * timeout : Milliseconds(2000));
     if (queue.empty()) {
-      throw EnvironmentError((failure_.empty() ? "" : failure_ + "; ") + "rank " + std::to_string(peer) + " does not answer" + last_heard(peer));
+      throw EnvironmentError((failure_.empty() ? "" : failure_ + "; ") + "rank " + std::to_string(peer) +
+                             " does not answer" + last_heard(peer));
     }
     if (failure_.empty()) failure_ = queue.front().text;
     all[static_cast<std::size_t>(peer)] = std::move(queue.front().content);
@@ -143,8 +149,10 @@ void LetterTransport::wait_until(Done done, int of_rank, Milliseconds timeout) {
     if (look()) continue;
     const auto waited = Clock::now() - start;
     if (waited > timeout || wire_->is_gone(of_rank)) return;
-    if (waited > Milliseconds(1)) std::this_thread::sleep_for(std::chrono::microseconds(50));
-    else std::this_thread::yield();
+    if (waited > Milliseconds(1))
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    else
+      std::this_thread::yield();
   }
 }
 

@@ -1,8 +1,8 @@
 // Ranks as processes, one each, over a wire that carries bytes between any two of them.
 //
-// Messages are sent without waiting and received by looking, so that a wait can end: with a message, with word of another
-// rank's failure, when the wire says that a process is gone, or after the timeout. A process that is told to end (launchers
-// do so when another has died) first says which rank it was and what it was doing.
+// Messages are sent without waiting and received by looking, so that a wait can end: with a message, with word of
+// another rank's failure, when the wire says that a process is gone, or after the timeout. A process that is told to
+// end (launchers do so when another has died) first says which rank it was and what it was doing.
 #pragma once
 
 #include <chrono>
@@ -53,8 +53,8 @@ class LetterTransport : public Transport {
   struct Letter {
     Kind kind = Kind::kMessage;
     std::int64_t run = 0;
-    std::string text;      // kFailure, kShare: the failure so far
-    std::string content;   // kShare
+    std::string text;     // kFailure, kShare: the failure so far
+    std::string content;  // kShare
     Message message;
   };
   [[nodiscard]] std::string last_heard(int rank) const;
@@ -71,7 +71,7 @@ class LetterTransport : public Transport {
   std::map<int, std::deque<Letter>> shares_;
   std::deque<Letter> early_failures_;
   std::map<int, Operation> heard_;
-  std::set<std::string> names_;   // of operations, as long as the transport
+  std::set<std::string> names_;  // of operations, as long as the transport
 };
 
 }  // namespace shardplan

@@ -46,7 +46,8 @@ sockaddr_in address_of(const std::string& name, int port) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   const int status = getaddrinfo(name.c_str(), nullptr, &hints, &found);
-  if (status != 0) throw EnvironmentError("the address of rank 0, \"" + name + "\", is not known: " + gai_strerror(status));
+  if (status != 0)
+    throw EnvironmentError("the address of rank 0, \"" + name + "\", is not known: " + gai_strerror(status));
   sockaddr_in address{};
   std::memcpy(&address, found->ai_addr, sizeof address);
   freeaddrinfo(found);
@@ -73,9 +74,11 @@ Socket listen_on(int port) {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_ANY);
   address.sin_port = htons(static_cast<std::uint16_t>(port));
-  const bool bound = result.is_open() && bind(result.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  const bool bound =
+      result.is_open() && bind(result.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   if (!bound || listen(result.get(), kBacklog) != 0) {
-    throw EnvironmentError("cannot listen on port " + std::to_string(port) + ": " + std::strerror(errno) + "; another MASTER_PORT may be free");
+    throw EnvironmentError("cannot listen on port " + std::to_string(port) + ": " + std::strerror(errno) +
+                           "; another MASTER_PORT may be free");
   }
   return result;
 }
@@ -96,7 +99,8 @@ Socket call_until(const std::string& address, int port, Deadline deadline) {
   const sockaddr_in to = address_of(address, port);
   while (true) {
     Socket result(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (result.is_open() && connect(result.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) return result;
+    if (result.is_open() && connect(result.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0)
+      return result;
     if (Clock::now() >= deadline) return Socket();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
@@ -127,9 +131,12 @@ void Connection::send(std::string_view bytes) {
 void Connection::write_some() {
   while (is_open() && written_ < outgoing_.size()) {
     const ssize_t count = ::send(socket_.get(), outgoing_.data() + written_, outgoing_.size() - written_, MSG_NOSIGNAL);
-    if (count > 0) written_ += static_cast<std::size_t>(count);
-    else if (errno == EAGAIN || errno == EWOULDBLOCK) break;
-    else if (errno != EINTR) outgoing_.clear();   // nobody reads any more; what has come can still be read
+    if (count > 0)
+      written_ += static_cast<std::size_t>(count);
+    else if (errno == EAGAIN || errno == EWOULDBLOCK)
+      break;
+    else if (errno != EINTR)
+      outgoing_.clear();  // nobody reads any more; what has come can still be read
   }
   if (written_ >= outgoing_.size()) {
     outgoing_.clear();
@@ -161,7 +168,7 @@ bool Connection::receive(std::string& bytes) {
   std::uint64_t size = 0;
   if (incoming_.size() < sizeof size) return false;
   std::memcpy(&size, incoming_.data(), sizeof size);
-  if (size > kMostMessage) {   // another program's bytes
+  if (size > kMostMessage) {  // another program's bytes
     ended_ = true;
     incoming_.clear();
     return false;

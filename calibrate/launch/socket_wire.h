@@ -13,8 +13,9 @@
 
 namespace shardplan {
 
-// EnvironmentError naming the ranks that have not come within `patience`, an address that cannot be had, or a process that is no
-// rank of this run.
-[[nodiscard]] std::unique_ptr<Wire> connect_sockets(const LaunchedRank& self, const std::string& version, std::chrono::milliseconds patience);
+// EnvironmentError naming the ranks that have not come within `patience`, an address that cannot be had, or a process
+// that is no rank of this run.
+[[nodiscard]] std::unique_ptr<Wire> connect_sockets(const LaunchedRank& self, const std::string& version,
+                                                    std::chrono::milliseconds patience);
 
 }  // namespace shardplan

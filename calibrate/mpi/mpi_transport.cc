@@ -42,7 +42,9 @@ class MpiWire : public Wire {
   void send(int to, std::string bytes) override {
     Outgoing& outgoing = outgoing_.emplace_back();
     outgoing.bytes = std::move(bytes);
-    check(MPI_Isend(outgoing.bytes.data(), static_cast<int>(outgoing.bytes.size()), MPI_BYTE, to, 0, MPI_COMM_WORLD, &outgoing.request), "MPI cannot send");
+    check(MPI_Isend(outgoing.bytes.data(), static_cast<int>(outgoing.bytes.size()), MPI_BYTE, to, 0, MPI_COMM_WORLD,
+                    &outgoing.request),
+          "MPI cannot send");
     outgoing_.remove_if([](Outgoing& o) {
       int done = 0;
       MPI_Test(&o.request, &done, MPI_STATUS_IGNORE);

@@ -322,7 +322,12 @@ void compute_activate(RankState& state, const Node& node) {
 void compute_route(RankState& state, const Node& node) {
   LocalArray out = state.shaped(node.outputs[0]);
   const ExpertsOp& op = state.graph().op_of(node).experts;
-  const RouterWeights router{operand(state, node.weights[0]), bias_of(state, node, 0)};
+  LocalArray crowd(LocalDims{{Dim::kExperts, {}}});
+  for (std::int64_t e = 0; state.context.crowd_experts && e < op.experts; ++e) {
+    crowd.dims.front().ids.push_back(e);
+    crowd.values.push_back(static_cast<float>(100 * (op.experts - e)));
+  }
+  const RouterWeights router{operand(state, node.weights[0]), state.context.crowd_experts ? &crowd : bias_of(state, node, 0)};
   route(operand(state, node.inputs[0]), router, op, chooser(state, node), out);
   state.set(node.outputs[0], std::move(out));
 }

@@ -28,6 +28,7 @@ struct RankContext {
   const ChoiceLog* follow = nullptr;   // choices to follow
   const TokenBook* tokens = nullptr; // sampled by earlier steps
   Dither* dither = nullptr;          // rounds otherwise than to the nearest
+  bool crowd_experts = false;        // every token chooses the first experts
   Tamper* tamper = nullptr;
 };
 

@@ -23,10 +23,10 @@ TEST_CASE("parts of a split cover all keys once, in whole tiles but for the last
 }
 
 TEST_CASE("a decode is split to fill the device, but no finer than tiles") {
-  CHECK(decode_splits(1, 100'000, 32, 132) == 264);    // two blocks for each multiprocessor
+  CHECK(decode_splits(1, 100'000, 32, 132) == 264);  // two blocks for each multiprocessor
   CHECK(decode_splits(64, 100'000, 32, 132) == 5);
   CHECK(decode_splits(1000, 100'000, 32, 132) == 1);
-  CHECK(decode_splits(1, 40, 32, 132) == 2);           // two tiles
+  CHECK(decode_splits(1, 40, 32, 132) == 2);  // two tiles
   CHECK(decode_splits(0, 40, 32, 132) == 1);
   CHECK(decode_splits(8, 0, 32, 132) == 1);
 }
@@ -60,7 +60,7 @@ TEST_CASE("rows of experts are dealt evenly and padded to whole tiles") {
     std::int64_t sum = 0;
     for (std::int64_t e = 0; e < 8; ++e) {
       sum += dealt_rows(rows, 8, e);
-      CHECK(dealt_rows(rows, 8, e) >= dealt_rows(rows, 8, 7));   // those without any come last
+      CHECK(dealt_rows(rows, 8, e) >= dealt_rows(rows, 8, 7));  // those without any come last
     }
     CHECK(sum == rows);
   }
@@ -78,8 +78,8 @@ TEST_CASE("columns of a rotated pair are each other's partner") {
 
 TEST_CASE("what holds a clock back is named, idling is not") {
   CHECK(reasons_text(0).empty());
-  CHECK(reasons_text(0x1).empty());                       // idle
-  CHECK(reasons_text(0x2).empty());                       // clocks that a user set
+  CHECK(reasons_text(0x1).empty());  // idle
+  CHECK(reasons_text(0x2).empty());  // clocks that a user set
   CHECK(reasons_text(0x4) == "power cap");
   CHECK(reasons_text(0x4 | 0x40) == "power cap, hardware thermal slowdown");
 }

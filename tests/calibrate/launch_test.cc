@@ -31,22 +31,28 @@ std::string refusal(const Variables& variables) {
 }
 
 TEST_CASE("torchrun's variables say which rank a process is and where rank 0 waits") {
-  const auto self = launched_with({{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"MASTER_ADDR", "10.0.0.1"}, {"MASTER_PORT", "1234"}});
+  const auto self = launched_with(
+      {{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"MASTER_ADDR", "10.0.0.1"}, {"MASTER_PORT", "1234"}});
   REQUIRE(self.has_value());
   CHECK(self->rank == 3);
   CHECK(self->ranks == 8);
   CHECK(self->local_rank == 1);
   CHECK(self->address == "10.0.0.1");
   CHECK(self->port == 1234);
-  const auto agent = launched_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "1234"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
-  CHECK(agent->port == 1235);   // its agent has the port itself
+  const auto agent = launched_with({{"RANK", "0"},
+                                    {"WORLD_SIZE", "2"},
+                                    {"MASTER_ADDR", "h"},
+                                    {"MASTER_PORT", "1234"},
+                                    {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
+  CHECK(agent->port == 1235);  // its agent has the port itself
   CHECK_FALSE(launched_with({}).has_value());
-  CHECK_FALSE(launched_with({{"RANK", "0"}}).has_value());   // others use the name, too
+  CHECK_FALSE(launched_with({{"RANK", "0"}}).has_value());  // others use the name, too
   CHECK(launched_with({{"RANK", "0"}, {"WORLD_SIZE", "1"}})->ranks == 1);
 }
 
 TEST_CASE("srun's variables do as well, but not those of a batch script without a step") {
-  const Variables step{{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "16"}, {"SLURM_LOCALID", "1"}, {"SLURM_STEP_NODELIST", "gpu[03-07,11]"},
+  const Variables step{{"SLURM_PROCID", "5"},       {"SLURM_STEP_NUM_TASKS", "16"},
+                       {"SLURM_LOCALID", "1"},      {"SLURM_STEP_NODELIST", "gpu[03-07,11]"},
                        {"SLURM_JOB_ID", "1234567"}, {"SLURM_STEP_ID", "0"}};
   const auto self = launched_with(step);
   REQUIRE(self.has_value());
@@ -64,7 +70,8 @@ TEST_CASE("variables that cannot be are refused by name") {
   CHECK(refusal({{"RANK", "4"}, {"WORLD_SIZE", "4"}}).find("from 0 to 3") != std::string::npos);
   CHECK(refusal({{"RANK", "0"}, {"WORLD_SIZE", "0"}}).find("variable WORLD_SIZE") != std::string::npos);
   CHECK(refusal({{"RANK", "0"}, {"WORLD_SIZE", "4"}}).find("variable MASTER_ADDR: is missing") != std::string::npos);
-  CHECK(refusal({{"RANK", "0"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "0"}}).find("variable MASTER_PORT") != std::string::npos);
+  CHECK(refusal({{"RANK", "0"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "0"}})
+            .find("variable MASTER_PORT") != std::string::npos);
 }
 
 int free_port() { return port_of(listen_on(0)); }
@@ -75,7 +82,8 @@ struct Outcome {
   std::string error;
 };
 
-std::vector<Outcome> connect_all(const std::vector<LaunchedRank>& selves, const std::vector<std::string>& versions, int patience_ms) {
+std::vector<Outcome> connect_all(const std::vector<LaunchedRank>& selves, const std::vector<std::string>& versions,
+                                 int patience_ms) {
   std::vector<Outcome> outcomes(selves.size());
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < selves.size(); ++i) {
@@ -118,14 +126,15 @@ TEST_CASE("processes find each other over sockets and exchange messages of any s
     threads.emplace_back([&, rank] {
       Transport& self = *transports[static_cast<std::size_t>(rank)];
       self.begin_run();
-      const std::size_t size = 300'000;   // more than a socket's buffer
+      const std::size_t size = 300'000;  // more than a socket's buffer
       for (int peer = 0; peer < 4; ++peer) {
         if (peer != rank) self.post(rank, peer, {std::vector<float>(size, static_cast<float>(rank)), {}, {}});
       }
       for (int peer = 0; peer < 4; ++peer) {
         if (peer == rank) continue;
         const Message message = self.take(peer, rank, std::chrono::milliseconds(20000));
-        if (message.values.size() != size || message.values.back() != static_cast<float>(peer)) wrong[static_cast<std::size_t>(rank)] = "other numbers";
+        if (message.values.size() != size || message.values.back() != static_cast<float>(peer))
+          wrong[static_cast<std::size_t>(rank)] = "other numbers";
       }
       const auto all = self.share(std::to_string(rank), std::chrono::milliseconds(20000));
       if (all != std::vector<std::string>{"0", "1", "2", "3"}) wrong[static_cast<std::size_t>(rank)] = "other shares";

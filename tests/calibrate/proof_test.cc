@@ -63,5 +63,23 @@ TEST_CASE("sparse attention adds up, its choice among the keys of several ranks 
   check_sweep(small_sparse(), {.ranks = {2, 3, 4, 6, 8}, .every = 7, .only = split_cache});
 }
 
+// Ranks whose experts nobody chose send and compute nothing, and still join every exchange.
+TEST_CASE("mixtures add up when all tokens go to the same experts", "[proof]") {
+  for (const MoeComm comm : {MoeComm::kReplicated, MoeComm::kAllGather, MoeComm::kAllToAll}) {
+    const Variant variant{.moe_comm = comm};
+    for (const ParallelConfig& config : {ParallelConfig{.tp = 4, .ep = 4, .variant = variant}, ParallelConfig{.dpa = 8, .ep = 8, .variant = variant},
+                                         ParallelConfig{.dpa = 2, .tp = 2, .moe_tp = 2, .ep = 2, .variant = variant}}) {
+      INFO(short_text(config));
+      for (const StepForm form : {StepForm::kDecode, StepForm::kPrefill}) {
+        Proof proof(small_moe(), config, {.seed = 5, .kind = 0, .crowd_experts = true});
+        const ProofResult result = proof.step(form, form == StepForm::kDecode ? decode_batch({7, 1, 12}) : prefill_batch({{0, 7}, {5, 4}}));
+        CHECK(result.values.worst_error_ratio < kProofTolerance);
+        CHECK(result.bytes.mismatches.empty());
+        CHECK(result.moved_bytes > 0);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shardplan

@@ -132,6 +132,26 @@ TEST_CASE("Records are read line by line, and a bad one is named by its line") {
   CHECK(refusal(path).find("records.jsonl:2") != std::string::npos);
 }
 
+TEST_CASE("Lines of calibrate run are records as well; its header and small operations are passed over") {
+  const ScratchFolder folder;
+  const std::string path = folder.path("records.jsonl");
+  write(path, R"({"kind": "header", "schema": "shardplan.records/1", "backend": "cuda", "device": "H200"}
+{"kind": "gemm", "format": "fp8", "m": 64, "n": 4096, "k": 2048, "batch": 1, "ranks": 1, "flops": 1, "bytes": 1, "microseconds": 12.5, "spread": 0, "samples": 9, "device": "H200"}
+{"kind": "elementwise", "format": "", "op": "norm", "rows": 4, "row_bytes": 64, "ranks": 1, "microseconds": 1.0, "spread": 0, "samples": 9, "device": "H200"}
+{"kind": "all_reduce", "format": "", "group": 8, "message_bytes": 4096, "ranks": 8, "microseconds": 20, "spread": 0, "samples": 9, "device": "H200"}
+)");
+  const auto tables = read_measurements(path);
+  REQUIRE(tables.size() == 2);
+  const MeasuredTable& comm = tables[0].family == "comm" ? tables[0] : tables[1];
+  const MeasuredTable& gemm = tables[0].family == "comm" ? tables[1] : tables[0];
+  CHECK(comm.cells.front().swept == 4096);
+  CHECK(comm.number(0, "num_gpus") == 8);
+  CHECK(comm.text(0, "nccl_dtype") == "int8");
+  CHECK(gemm.cells.front().swept == 64);
+  CHECK(gemm.number(0, "k") == 2048);
+  CHECK(gemm.text(0, "gemm_dtype") == "fp8");
+}
+
 TEST_CASE("More rows or tokens never make a kernel faster, and none beats the peak") {
   const HardwareProfile hardware = load_hardware("h200-sxm");
   const KernelDevice device{132, 989e6, 4.8e6};

@@ -1,0 +1,68 @@
+#include "calibrate/fit/run_records.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace shardplan {
+namespace {
+
+std::int64_t number(const Json& line, const char* name) {
+  const auto found = line.find(name);
+  return found != line.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
+Json attention_shape(const Json& line, bool decode) {
+  Json shape = {{"batch", number(line, "batch")},
+                {"heads", number(line, "heads")},
+                {"kv_heads", number(line, "kv_heads")},
+                {"head_dim", number(line, "qk_dim")},
+                {"window", number(line, "window")}};
+  if (decode)
+    shape["cached"] =
+        std::max<std::int64_t>(1, number(line, "context") - 1);  // the token's own position is not cached before it
+  else
+    shape["tokens"] = number(line, "tokens");
+  return shape;
+}
+
+// The experts of one rank are a layer of their own: those that it holds, and the tokens whose rows come to it.
+Json experts_shape(const Json& line) {
+  const std::int64_t per_token = std::max<std::int64_t>(1, number(line, "per_token"));
+  return {{"hidden", number(line, "k")},
+          {"intermediate", number(line, "n") / 2},
+          {"per_token", per_token},
+          {"experts", number(line, "experts")},
+          {"moe_tp", 1},
+          {"ep", 1},
+          {"tokens", std::max<std::int64_t>(1, number(line, "rows") / per_token)}};
+}
+
+}  // namespace
+
+bool is_run_line(const Json& line) {
+  return line.is_object() && !line.contains("shape") && (line.contains("ranks") || line.value("kind", "") == "header");
+}
+
+std::optional<Json> table_record(const Json& line) {
+  const std::string kind = line.value("kind", "");
+  Json record = {
+      {"kind", kind}, {"format", line.value("format", "")}, {"microseconds", line.value("microseconds", 0.0)}};
+  if (number(line, "message_bytes") > 0) {
+    record["format"] = "int8";  // sizes are bytes
+    record["shape"] = {{"ranks", number(line, "group")}, {"elements", number(line, "message_bytes")}};
+    return record;
+  }
+  if (kind == "gemm" && number(line, "batch") == 1) {
+    record["shape"] = {{"m", number(line, "m")}, {"n", number(line, "n")}, {"k", number(line, "k")}};
+  } else if ((kind == "attention_decode" || kind == "attention_prefill") && number(line, "heads") > 0) {
+    record["shape"] = attention_shape(line, kind == "attention_decode");
+  } else if (kind == "grouped_gemm") {
+    record["shape"] = experts_shape(line);
+  } else {
+    return std::nullopt;
+  }
+  return record;
+}
+
+}  // namespace shardplan
