@@ -1,5 +1,7 @@
 #include "calibrate/proof.h"
 
+#include <algorithm>
+
 #include "base/errors.h"
 #include "costmodel/lower.h"
 #include "costmodel/lowering/registry.h"
@@ -81,7 +83,41 @@ void add_drafts(const ModelSpec& model, const ParallelConfig& config, StepForm f
   }
 }
 
+// The unsharded run with roundings otherwise than to the nearest, which follows the choices of the one that rounds so.
+std::vector<std::unique_ptr<Executor>> dithered_runs(const ProofOptions& options, const std::shared_ptr<ChoiceLog>& choices, const std::shared_ptr<TokenBook>& tokens) {
+  std::vector<std::unique_ptr<Executor>> runs;
+  if (options.storage == Storage::kFp32 && !options.measured_tolerance) return runs;
+  for (std::uint64_t seed = 1; seed <= kDitheredRuns; ++seed) {
+    ExecutorOptions dithered = whole_options(options, nullptr, tokens);
+    dithered.follow = choices;
+    dithered.dither = seed;
+    runs.push_back(std::make_unique<Executor>(1, 1, dithered));
+  }
+  return runs;
+}
+
+// By graph; none without dithered runs.
+std::vector<Allowance> allowances(const std::vector<std::unique_ptr<Executor>>& dithered, Storage storage, const Program& program, const RaggedBatch& batch,
+                                  const RunResult& reference) {
+  if (dithered.empty()) return {};
+  std::vector<Allowance> result(reference.graphs.size(), {storage == Storage::kBf16 ? kOneRounding : kProofTolerance});
+  for (const auto& executor : dithered) {
+    const RunResult run = executor->run(program, batch);
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      for (const auto& [tensor, error] : tensor_errors(run.graphs[i], reference.graphs[i])) {
+        double& allowed = result[i].of_tensor[tensor];
+        allowed = std::max(allowed, kDitherMargin * error + result[i].least);
+      }
+    }
+  }
+  return result;
+}
+
 }  // namespace
+
+bool has_recurrent(const ModelSpec& model) {
+  return std::any_of(model.kinds.begin(), model.kinds.end(), [](const LayerKind& kind) { return kind.attention.kind == AttentionKind::kRecurrent; });
+}
 
 LoweredProgram lower_program(const ModelSpec& model, const ParallelConfig& config, StepForm form, std::optional<int> kind) {
   LoweredProgram result;
@@ -125,28 +161,7 @@ Proof::Proof(const ModelSpec& model, const ParallelConfig& config, const ProofOp
       sharded_(options.kind ? 1 : static_cast<int>(config.pp), static_cast<int>(config.stage_ranks()),
                sharded_options(options, choices_, sharded_tokens_)),
       whole_(1, 1, whole_options(options, choices_, whole_tokens_)) {
-  if (options.storage == Storage::kFp32 && !options.measured_tolerance) return;
-  for (std::uint64_t seed = 1; seed <= kDitheredRuns; ++seed) {
-    ExecutorOptions dithered = whole_options(options, nullptr, whole_tokens_);
-    dithered.follow = choices_;
-    dithered.dither = seed;
-    dithered_.push_back(std::make_unique<Executor>(1, 1, dithered));
-  }
-}
-
-std::vector<Allowance> Proof::allowances(const Program& program, const RaggedBatch& batch, const RunResult& reference) {
-  if (dithered_.empty()) return {};
-  std::vector<Allowance> result(reference.graphs.size(), {options_.storage == Storage::kBf16 ? kOneRounding : kProofTolerance});
-  for (const auto& executor : dithered_) {
-    const RunResult run = executor->run(program, batch);
-    for (std::size_t i = 0; i < result.size(); ++i) {
-      for (const auto& [tensor, error] : tensor_errors(run.graphs[i], reference.graphs[i])) {
-        double& allowed = result[i].of_tensor[tensor];
-        allowed = std::max(allowed, kDitherMargin * error + result[i].least);
-      }
-    }
-  }
-  return result;
+  dithered_ = dithered_runs(options, choices_, whole_tokens_);
 }
 
 ProofResult Proof::step(StepForm form, const RaggedBatch& batch) {
@@ -156,7 +171,7 @@ ProofResult Proof::step(StepForm form, const RaggedBatch& batch) {
   const LoweredProgram one = lower_program(model_, alone, form, options_.kind);
   const RunResult reference = whole_.run(one.program, batch);
   const RunResult run = sharded_.run(many.program, batch);
-  const ProofResult result = hold_together(run, reference, batch, allowances(one.program, batch, reference));
+  const ProofResult result = hold_together(run, reference, batch, allowances(dithered_, options_.storage, one.program, batch, reference));
   keep_tokens(reference, *whole_tokens_);
   keep_tokens(run, *sharded_tokens_);
   return result;
@@ -166,13 +181,14 @@ ProofResult prove(const GraphPair& graphs, const RaggedBatch& batch, const Proof
   const auto choices = std::make_shared<ChoiceLog>();
   Executor one(1, 1, whole_options(options, choices, nullptr));
   Executor many(1, static_cast<int>(graphs.sharded.mesh.ranks()), sharded_options(options, choices, nullptr));
-  const RunResult reference = one.run({{{{&graphs.whole, 0}}}}, batch);
+  const Program whole{{{{&graphs.whole, 0}}}};
+  const RunResult reference = one.run(whole, batch);
   const RunResult run = many.run({{{{&graphs.sharded, 0}}}}, batch);
-  return hold_together(run, reference, batch, {});
+  return hold_together(run, reference, batch, allowances(dithered_runs(options, choices, nullptr), options.storage, whole, batch, reference));
 }
 
 ProofResult prove(const ProofCase& proof_case, std::uint64_t seed) {
-  Proof proof(proof_case.model, proof_case.config, {.seed = seed, .kind = proof_case.kind});
+  Proof proof(proof_case.model, proof_case.config, {.seed = seed, .kind = proof_case.kind, .measured_tolerance = has_recurrent(proof_case.model)});
   return proof.step(proof_case.form, proof_case.batch);
 }
 

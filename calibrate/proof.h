@@ -52,6 +52,9 @@ struct LoweredProgram {
 // `kind` as in ProofOptions. Throws LoweringRefusal.
 [[nodiscard]] LoweredProgram lower_program(const ModelSpec& model, const ParallelConfig& config, StepForm form, std::optional<int> kind);
 
+// Vectors that are brought to unit length, as recurrent layers do, make more of the rounding before: their tolerance is measured.
+[[nodiscard]] bool has_recurrent(const ModelSpec& model);
+
 class Proof {
  public:
   // Precondition: check_config is empty.
@@ -63,8 +66,6 @@ class Proof {
   void change_config(const ParallelConfig& config) { config_ = config; }
 
  private:
-  [[nodiscard]] std::vector<Allowance> allowances(const Program& program, const RaggedBatch& batch, const RunResult& reference);
-
   ModelSpec model_;
   ParallelConfig config_;
   ProofOptions options_;

@@ -21,11 +21,6 @@ BatchShape even_decode(const CheckCase& c) {
   return {.decode_sequences = 24, .decode_context = static_cast<double>(48 * stripes), .decode_tokens = 1 + c.config.variant.speculative_tokens};
 }
 
-// Short vectors that are brought to unit length make more of the rounding of the layers before.
-bool has_recurrent(const ModelSpec& model) {
-  return std::any_of(model.kinds.begin(), model.kinds.end(), [](const LayerKind& k) { return k.attention.kind == AttentionKind::kRecurrent; });
-}
-
 // Two prompts, the second in two chunks, then three decode steps while a third prompt arrives. A batch lists a request also
 // when it does nothing in the step, so that attention data parallelism leaves each in its group.
 ProofResult converse(const CheckCase& c, const CheckOptions& options) {

@@ -13,8 +13,6 @@
 namespace shardplan {
 namespace {
 
-constexpr double kTolerance = 2e-6;
-
 LocalArray run_on_one_rank(const ModelSpec& model, int kind, StepForm form, const RaggedBatch& batch) {
   const NumberFormat* bf16 = find_format("bf16");
   const LayerKind& layer = model.kinds[static_cast<std::size_t>(kind)];
@@ -48,7 +46,7 @@ void check_all_forms(const ModelSpec& model, LatentForm latent_form = LatentForm
     for (const auto& [form, batch] : steps) {
       INFO(model.name << " " << form_name(form) << " kind " << kind);
       const PlainRows want = plain_layer({model, model.kinds[kind], batch, 5, latent_form});
-      CHECK(worst_error(run_on_one_rank(model, static_cast<int>(kind), form, batch), want) < kTolerance);
+      CHECK(worst_error(run_on_one_rank(model, static_cast<int>(kind), form, batch), want) < kProofTolerance);
     }
   }
 }
@@ -91,7 +89,7 @@ TEST_CASE("what an MTP module reads is the product of the next token's embedding
     both.insert(both.end(), state.begin(), state.end());
     want[token] = layer.weight("w_eh_proj", Part::kDraft, 2 * model.hidden).times({}, model.hidden, both);
   }
-  CHECK(worst_error(got, want) < kTolerance);
+  CHECK(worst_error(got, want) < kProofTolerance);
 }
 
 }  // namespace
