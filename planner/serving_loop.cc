@@ -38,7 +38,7 @@ Pace pace_of(const LoopSteps& s, const EngineTimes& times) {
   mixed.sum = smooth_max(mixed.sum, launch * s.mixed.layers);
   Pace out;
   out.host = times.host.per_step.value() + times.host.per_sequence.value() * s.running / s.in_flight / s.groups;
-  out.decode = times.decode_ratio * (std::max(s.in_flight * decode.slowest, decode.sum) + out.host);
+  out.decode = times.decode_ratio * std::max(s.in_flight * (decode.slowest + out.host), decode.sum + out.host);
   const bool shares = s.answers() && (s.resumed || (s.mixes && !times.prefill_first));
   const double added =
       shares ? std::max(0.0, mixed.slowest - decode.slowest) : mixed.slowest + times.host.per_step.value();

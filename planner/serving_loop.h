@@ -2,6 +2,7 @@
 //
 //   Td = sum of parts x factors + L*layer + step + B*sequence             a decode step of B sequences
 //   Tm = ((with prompts)^4 + (L*prefill_launch)^4)^(1/4)                  never under its launches
+//   pp batches in flight: each costs its stages' host time too, max(pp*(slowest + host), sum + host)
 //   P  = chunks*(Tm - Td)/k          what one of k prompts taken together adds to the others' time
 //   lambda = N/(t0 + n*T),  T = Td + lambda*P*T*(N-k)/N    n = (osl-1)/y steps of a request, y tokens each; t0: its own
 //   prefill TPOT = T/y

@@ -32,5 +32,6 @@ namespace shardplan {
 [[nodiscard]] ModelSpec read_kimi_linear(JsonObject& config);
 [[nodiscard]] ModelSpec read_deepseek_v4(JsonObject& config);
 [[nodiscard]] ModelSpec read_minimax_m3(JsonObject& config);
+[[nodiscard]] ModelSpec read_bloom(JsonObject& config);
 
 }  // namespace shardplan

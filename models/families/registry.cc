@@ -184,6 +184,12 @@ const std::vector<ModelFamily>& model_families() {
        {"MiniMaxM3ForCausalLM", "MiniMaxM3VLForConditionalGeneration"},
        {.ffn = "block_sparse_moe", .expert_projections = kMixtralProjections},
        read_minimax_m3},
+      {"bloom",
+       "dense, a KV head per query head, position biases, an FFN without a gate (BLOOM)",
+       {"bloom"},
+       {"BloomForCausalLM"},
+       {},
+       read_bloom},
   };
   return families;
 }

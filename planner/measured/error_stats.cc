@@ -20,6 +20,8 @@ ErrorStats stats_of(const std::vector<ErrorPair>& pairs) {
     bias.push_back(p.predicted / p.measured - 1);
     ape.push_back(std::abs(bias.back()));
     out.mean_ape += ape.back();
+    if (p.p10 >= 1 && p.p90 <= 1) continue;
+    ++out.with_interval;
     const double ratio = p.measured / p.predicted;
     if (ratio >= p.p10 && ratio <= p.p90) ++within;
   }
@@ -27,7 +29,7 @@ ErrorStats stats_of(const std::vector<ErrorPair>& pairs) {
   if (pairs.empty()) return out;
   const auto n = static_cast<double>(pairs.size());
   out.mean_ape /= n;
-  out.interval_coverage = within / n;
+  if (out.with_interval > 0) out.interval_coverage = within / static_cast<double>(out.with_interval);
   out.median_ape = at_share(ape, 0.5);
   out.p90_ape = at_share(ape, 0.9);
   out.bias_median = at_share(bias, 0.5);

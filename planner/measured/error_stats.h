@@ -10,7 +10,8 @@ namespace shardplan {
 struct ErrorStats {
   std::int64_t count = 0;
   double mean_ape = 0, median_ape = 0, p90_ape = 0, bias_median = 0;
-  double interval_coverage = 0;  // 0 where no interval is given
+  double interval_coverage = 0;  // of those with an interval; 0 without any
+  std::int64_t with_interval = 0;
 };
 
 // One prediction of one quantity, and the interval of measured/predicted (1, 1: none is given).

@@ -12,9 +12,9 @@ namespace {
 constexpr std::int64_t kMostBytes = 256LL << 20;
 
 constexpr const char* kKnown =
-    "serving points (columns model, hardware, engine, isl, osl, ..., tpot_ms, ttft_ms), a kernel table (.csv with its "
-    ".meta.json beside), a folder of them, "
-    "records (.jsonl) or nccl-tests output";
+    "serving points (columns model, hardware, engine, isl, osl, ..., tpot_ms, ttft_ms), published figures "
+    "(measured_metric, value, "
+    "...), a kernel table (.csv with its .meta.json beside), a folder of them, records (.jsonl) or nccl-tests output";
 
 // "tp" is a column of "id,model,tp,isl".
 bool has_column(std::string_view header, std::string_view name) {
@@ -46,6 +46,8 @@ MeasuredKind measured_kind(const std::string& path) {
   if (!header.empty() && header.back() == '\r') header.remove_suffix(1);
   if (header.starts_with("{") && header.find("\"kind\"") != std::string_view::npos) return MeasuredKind::kKernels;
   if (fs::exists(path + ".meta.json", ignored)) return MeasuredKind::kKernels;
+  if (has_column(header, "prompt_size") && has_column(header, "batch_size")) return MeasuredKind::kStaticBatches;
+  if (has_column(header, "measured_metric")) return MeasuredKind::kPublished;
   for (const char* own : {"tpot_ms", "ttft_ms", "isl", "osl"}) {
     if (has_column(header, own)) return MeasuredKind::kServing;
   }

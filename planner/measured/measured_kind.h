@@ -5,7 +5,7 @@
 
 namespace shardplan {
 
-enum class MeasuredKind { kServing, kKernels };
+enum class MeasuredKind { kServing, kKernels, kPublished, kStaticBatches };
 
 // A folder holds kernel tables. InputError naming the kinds that are known for anything else.
 [[nodiscard]] MeasuredKind measured_kind(const std::string& path);

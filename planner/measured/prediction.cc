@@ -40,33 +40,45 @@ struct RowPricer::Shared {
 RowPricer::RowPricer() = default;
 RowPricer::~RowPricer() = default;
 
-PricedRow RowPricer::price(const RowQuestion& question) {
+RowPricer::Shared& RowPricer::shared_of(const RowQuestion& question) {
   std::unique_ptr<Shared>& shared = shared_[name_of(question)];
-  if (!shared) {
-    shared = std::make_unique<Shared>();
-    shared->request = question.request;
-    shared->request.engine_times = plain_times();
-    shared->violations = check_config(question.request.model, question.config);
-    if (shared->violations.empty()) {
-      shared->cluster = std::make_unique<Cluster>(shared->request, question.config.instance_gpus());
-      try {
-        shared->table = share_table(shared->request, question.config, shared->cluster->collectives());
-      } catch (const LoweringRefusal& refusal) {
-        shared->violations.push_back({refusal.rule(), refusal.what()});
-      }
-    }
+  if (shared) return *shared;
+  shared = std::make_unique<Shared>();
+  shared->request = question.request;
+  shared->request.engine_times = plain_times();
+  shared->violations = check_config(question.request.model, question.config);
+  if (!shared->violations.empty()) return *shared;
+  shared->cluster = std::make_unique<Cluster>(shared->request, question.config.instance_gpus());
+  try {
+    shared->table = share_table(shared->request, question.config, shared->cluster->collectives());
+  } catch (const LoweringRefusal& refusal) {
+    shared->violations.push_back({refusal.rule(), refusal.what()});
   }
+  return *shared;
+}
+
+namespace {
+
+// The key, the load, and what forbids the row.
+PricedRow unpriced(const RowQuestion& question, const std::vector<Violation>& violations) {
   PricedRow out;
   out.key = times_key(question.request);
   out.concurrency = static_cast<double>(question.request.workload.concurrency.value_or(1));
   out.gpus = static_cast<double>(question.config.gpus());
-  if (!shared->violations.empty()) {
-    out.refusal = shared->violations.front().rule + ": " + shared->violations.front().message;
-    return out;
-  }
+  out.legal = violations.empty();
+  if (!out.legal) out.refusal = violations.front().rule + ": " + violations.front().message;
+  return out;
+}
+
+}  // namespace
+
+PricedRow RowPricer::price(const RowQuestion& question) {
+  Shared& shared = shared_of(question);
+  PricedRow out = unpriced(question, shared.violations);
+  if (!out.legal) return out;
   PlanRequest request = question.request;
-  request.engine_times = shared->request.engine_times;
-  Deployment deployment(request, question.config, {}, shared->cluster->collectives(), shared->table);
+  request.engine_times = shared.request.engine_times;
+  Deployment deployment(request, question.config, {}, shared.cluster->collectives(), shared.table);
   ServingInput input = deployment.serving_input();
   const EngineTimes shipped = shipped_engine_times().resolve(out.key);
   input.times.prefill_first = shipped.prefill_first;
@@ -78,7 +90,26 @@ PricedRow RowPricer::price(const RowQuestion& question) {
   out.waiting = asked - running;
   out.steps = loop_steps(input, request.workload, running);
   out.traffic = loop_traffic(request.workload);
-  out.legal = true;
+  return out;
+}
+
+PricedRow RowPricer::price_batch(const RowQuestion& question) {
+  Shared& shared = shared_of(question);
+  PricedRow out = unpriced(question, shared.violations);
+  if (!out.legal) return out;
+  PlanRequest request = question.request;
+  request.engine_times = shared.request.engine_times;
+  request.workload.equal_lengths = true;
+  Deployment deployment(request, question.config, {}, shared.cluster->collectives(), shared.table);
+  ServingInput input = deployment.serving_input();
+  input.mixes = false;
+  input.times.prefill_first = input.times.waves = true;  // all prompts, then all decodes
+  input.scheduler.max_batched_tokens = request.workload.isl * static_cast<std::int64_t>(out.concurrency);
+  out.holds = std::floor(running_limit(input, request.workload).requests) >= out.concurrency;
+  out.steps = loop_steps(input, request.workload, out.concurrency);
+  out.launched = out.steps;
+  out.launched->mixed = out.steps.decode;
+  out.launched->prompts = out.launched->chunks = 1;
   return out;
 }
 
@@ -89,7 +120,7 @@ std::vector<PricedRow> price_rows(const std::vector<ServingRow>& rows, const Csv
   for (const ServingRow& row : rows) {
     try {
       out.push_back(pricer.price(question_of(row, table)));
-    } catch (const InputError& unknown) {   // a model or machine that is not known: told beside the row
+    } catch (const InputError& unknown) {  // a model or machine that is not known: told beside the row
       out.emplace_back().refusal = unknown.what();
     }
   }
@@ -97,6 +128,13 @@ std::vector<PricedRow> price_rows(const std::vector<ServingRow>& rows, const Csv
 }
 
 Quantity3 serve_row(const PricedRow& row, const EngineTimes& times) {
+  if (row.launched) {
+    Quantity3 batch;
+    batch.tpot = solve_loop(*row.launched, times, {}).ttft_prefill + times.host.per_sequence.value() * row.concurrency;
+    batch.ttft = solve_loop(row.steps, times, {}).ttft_prefill + times.host.per_sequence.value() * row.concurrency;
+    batch.throughput = row.concurrency * row.steps.osl / (batch.ttft + (row.steps.osl - 1) * batch.tpot) / row.gpus;
+    return batch;
+  }
   const LoopTimes t = solve_loop(row.steps, times, row.traffic);
   Quantity3 out;
   out.tpot = t.tpot;
@@ -106,7 +144,22 @@ Quantity3 serve_row(const PricedRow& row, const EngineTimes& times) {
   return out;
 }
 
+namespace {
+
+// Of the steps that `mixed` is, with nothing before or behind them.
+double spread_alone(LoopSteps steps, EngineTimes times) {
+  steps.running = steps.osl = 1;
+  times.host.first_token = times.host.per_prompt_token = Seconds(0);
+  return spread_of(steps, times, {}).end_to_end;
+}
+
+}  // namespace
+
 Quantity3 row_spread(const PricedRow& row, const EngineTimes& times) {
+  if (row.launched) {
+    const double step = spread_alone(*row.launched, times);
+    return {.tpot = step, .ttft = spread_alone(row.steps, times), .throughput = step};
+  }
   const LogSpread s = spread_of(row.steps, times, row.traffic);
   return {.tpot = s.tpot, .ttft = s.ttft, .throughput = s.end_to_end};
 }

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,15 @@ struct PricedRow {
   double waiting = 0;      // requests of a replica that find no place
   double concurrency = 0;  // of the deployment
   double gpus = 1;
+  // Of a static batch: its decode step in the place of `mixed`, launched as steps with prompts are.
+  std::optional<LoopSteps> launched;
 };
 
 struct Quantity3 {  // seconds, seconds, output tokens/s/GPU
   double tpot = 0, ttft = 0, throughput = 0;
 };
 
+// Of a static batch: one decode step, and the prompts of the whole batch.
 [[nodiscard]] Quantity3 serve_row(const PricedRow& row, const EngineTimes& times);
 // Standard deviations of the logarithms.
 [[nodiscard]] Quantity3 row_spread(const PricedRow& row, const EngineTimes& times);
@@ -42,9 +46,12 @@ class RowPricer {
   RowPricer(const RowPricer&) = delete;
   RowPricer& operator=(const RowPricer&) = delete;
   [[nodiscard]] PricedRow price(const RowQuestion& question);
+  // As one static batch of `concurrency` requests: all prompts first, in one step.
+  [[nodiscard]] PricedRow price_batch(const RowQuestion& question);
 
  private:
   struct Shared;
+  Shared& shared_of(const RowQuestion& question);
   std::map<std::string, std::unique_ptr<Shared>> shared_;
 };
 

@@ -9,7 +9,9 @@
 #include "planner/deployment.h"
 #include "planner/measured/fit.h"
 #include "planner/measured/kernel_points.h"
+#include "planner/measured/published_points.h"
 #include "planner/measured/report.h"
+#include "planner/measured/static_batches.h"
 #include "tests/catch.h"
 
 namespace shardplan {
@@ -149,7 +151,8 @@ TEST_CASE("Four points of one deployment become an overlay that says how much sl
     const double error = std::abs(serve_row(made.priced[i], times).tpot / *made.rows[i].measured.tpot - 1);
     CHECK(error < 0.1);
     sum += error;
-    CHECK(row_spread(made.priced[i], times).tpot < row_spread(made.priced[i], made_times().resolve(made.priced[i].key)).tpot);
+    CHECK(row_spread(made.priced[i], times).tpot <
+          row_spread(made.priced[i], made_times().resolve(made.priced[i].key)).tpot);
   }
   CHECK(sum / 32 < 0.05);
   // Another engine is not spoken of.
@@ -220,7 +223,9 @@ TEST_CASE("Kernel tables are predicted by the rows of the machine's profile") {
   table.constants["gemm_dtype"] = "bfloat16";
   for (const double slower : {1.0, 2.0}) {
     for (const double m : {1.0, 64.0, 4096.0}) {
-      table.cells.push_back({table.rows.size(), m, slower * tile_gemm_us({m, 4096, 4096}, device, row.parameters.data(), row.tiles), 2 + static_cast<int>(table.rows.size())});
+      table.cells.push_back({table.rows.size(), m,
+                             slower * tile_gemm_us({m, 4096, 4096}, device, row.parameters.data(), row.tiles),
+                             2 + static_cast<int>(table.rows.size())});
     }
     table.rows.push_back({"4096", "4096"});
     table.lines.push_back(static_cast<int>(table.rows.size()) + 1);
@@ -237,8 +242,78 @@ TEST_CASE("Kernel tables are predicted by the rows of the machine's profile") {
   CHECK(report.worst.front().what.find("n=4096, k=4096, m=") != std::string::npos);
   CHECK_FALSE(report.worst.front().breakdown.empty());
   bool has_row_group = false;
-  for (const PointGroup& g : report.groups) has_row_group = has_row_group || (g.by == "row" && g.name == "h200-sxm gemm.bf16" && g.errors.count == 6);
+  for (const PointGroup& g : report.groups)
+    has_row_group = has_row_group || (g.by == "row" && g.name == "h200-sxm gemm.bf16" && g.errors.count == 6);
   CHECK(has_row_group);
+}
+
+constexpr const char* kPublished =
+    "id,hw,gpus,engine,engine_version,model,weight_dtype,kv_dtype,tp,pp,dp_attention,ep,serving_mode,isl,osl,"
+    "concurrency_or_batch,measured_metric,value,unit,"
+    "notes\n";
+
+TEST_CASE("Published figures are read by metric, and what a closed form does not answer is counted") {
+  const std::string table =
+      std::string(kPublished) +
+      "a_1,H200,1,TensorRT-LLM,0.20,Llama-3.3-70B,fp8,fp8,1,1,1,,offline,1000,1000,saturated,total_output_throughput,"
+      "2744,tok/s,\n"
+      "a_2,H200,8,TensorRT-LLM,0.20,Llama-3.3-70B,fp8,fp8,8,1,1,,offline,1000,1000,saturated,total_output_throughput,"
+      "12745,tok/s,\n"
+      "a_3,H200,8,vLLM,2025-10,Llama-3.3-70B,fp8,fp8,8,1,1,,closed "
+      "loop,1024,8192,4,interactivity_median,125,tok/s/user,\n"
+      "a_4,H200,8,vLLM,2025-10,Llama-3.3-70B,fp8,fp8,8,1,1,,disagg,1024,8192,4,tpot_median,8,ms,\n";
+  const PublishedRows rows = read_published_rows(CsvTable("published.csv", table));
+  REQUIRE(rows.rows.size() == 3);
+  CHECK(rows.rows[1].value == Approx(12745.0 / 8));
+  CHECK(rows.rows[1].saturated);
+  CHECK(rows.rows[2].metric == PublishedMetric::kTpot);
+  CHECK(rows.rows[2].value == Approx(8));
+  CHECK(rows.left_out.size() == 1);
+  const PointReport report = validate_published(CsvTable("published.csv", table), shipped_engine_times(), 3);
+  REQUIRE(report.points.size() == 4);  // and one of scaling from one GPU to eight
+  CHECK(report.overall.count == 4);
+  CHECK(report.points.back().measured == Approx(12745.0 / 8 / 2744));
+  CHECK(report.points.back().predicted == Approx(report.points[1].predicted / report.points[0].predicted));
+  CHECK(refusal_of([&] {
+          (void)read_published_rows(
+              CsvTable("published.csv", table + "a_5,H200,1,vLLM,1,m,fp8,fp8,1,1,1,,x,1,1,1,tpot_mean,fast,ms,\n"));
+        }).find("published.csv: line 6, column value") == 0);
+}
+
+// Decode steps of an engine that launches each kernel are no shorter than their launches, and grow with the batch.
+TEST_CASE("Static batches are predicted with every kernel launched from the host") {
+  const std::string head =
+      "model,hardware,tensor_parallel,prompt_size,batch_size,token_size,prompt_ms_median,token_ms_median\n";
+  const std::string rows =
+      "llama2-70b,h100-80gb,8,512,1,128,53.4,29.8\nllama2-70b,h100-80gb,8,512,64,128,2936,50.2\nbloom-176b,a100-80gb,8,"
+      "512,1,128,174,48.8\n";
+  const CsvTable table("batches.csv", head + rows);
+  const PointReport report = validate_static_batches(table, shipped_engine_times(), false, 3);
+  REQUIRE(report.points.size() == 6);
+  CHECK(report.overall.count == 6);
+  const double launched = 1e3 * 80 *
+                          early_engine_times(shipped_engine_times())
+                              .resolve(read_static_batches(table).priced.front().key)
+                              .host.prefill_launch_per_layer.value();
+  CHECK(report.points[0].predicted > launched);
+  CHECK(report.points[2].predicted > report.points[0].predicted);
+  CHECK(refusal_of([&] {
+          (void)read_static_batches(CsvTable("batches.csv", head + "llama2-70b,h100-80gb,8,512,1.5,128,53.4,29.8\n"));
+        }).find("batches.csv: line 2, column batch_size") == 0);
+  SECTION("and a fit of them explains what made them") {
+    StaticBatches batches = read_static_batches(table);
+    const EngineTimesTable early = early_engine_times(shipped_engine_times());
+    for (std::size_t i = 0; i < batches.rows.size(); ++i) {
+      const Quantity3 said = serve_row(batches.priced[i], early.resolve(batches.priced[i].key));
+      batches.rows[i].measured = {.ttft = said.ttft, .tpot = said.tpot, .throughput = {}};
+    }
+    const EngineTimesTable again =
+        with_overlay(shipped_engine_times(), fit_early_engine(batches, {0, 1, 2}, shipped_engine_times()));
+    for (std::size_t i = 0; i < batches.rows.size(); ++i) {
+      CHECK(serve_row(batches.priced[i], again.resolve(batches.priced[i].key)).tpot ==
+            Approx(*batches.rows[i].measured.tpot).epsilon(0.1));
+    }
+  }
 }
 
 }  // namespace

@@ -10,8 +10,9 @@ import subprocess
 import sys
 import tempfile
 
-# Serving points, then kernels and collectives by machine.
-TABLES = ["serving.csv", "kernels/a100_sxm", "kernels/h100_sxm", "kernels/h200_sxm", "kernels/b200_sxm"]
+# Serving points, kernels and collectives by machine, published figures, static batches.
+TABLES = ["serving.csv", "kernels/a100_sxm", "kernels/h100_sxm", "kernels/h200_sxm", "kernels/b200_sxm",
+          "published.csv", "kernels/splitwise/perf_model_validation.csv"]
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 PAGE = os.path.join(ROOT, "docs", "accuracy.md")
 

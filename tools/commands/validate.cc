@@ -8,7 +8,9 @@
 #include "calibrate/fit/measurement_files.h"
 #include "planner/measured/kernel_points.h"
 #include "planner/measured/measured_kind.h"
+#include "planner/measured/published_points.h"
 #include "planner/measured/report.h"
+#include "planner/measured/static_batches.h"
 #include "tools/cli/flag_builders.h"
 #include "tools/cli/output.h"
 #include "tools/documents/accuracy_page.h"
@@ -69,6 +71,10 @@ void take_engine_times(ValidateFlags& flags) {
   flags.options.times = &flags.own;
 }
 
+const EngineTimesTable& times_of(const ValidateOptions& options) {
+  return options.times != nullptr ? *options.times : shipped_engine_times();
+}
+
 Reports judge(const ValidateFlags& flags) {
   Reports reports;
   std::vector<MeasuredTable> kernels;
@@ -76,6 +82,14 @@ Reports judge(const ValidateFlags& flags) {
     switch (measured_kind(path)) {
       case MeasuredKind::kServing:
         reports.serving.push_back(validate_serving(CsvTable(path, read_file(path, kMostBytes)), flags.options));
+        break;
+      case MeasuredKind::kPublished:
+        reports.points.push_back(
+            validate_published(CsvTable(path, read_file(path, kMostBytes)), times_of(flags.options), kWorst));
+        break;
+      case MeasuredKind::kStaticBatches:
+        reports.points.push_back(validate_static_batches(CsvTable(path, read_file(path, kMostBytes)),
+                                                         times_of(flags.options), flags.options.folds, kWorst));
         break;
       case MeasuredKind::kKernels:
         for (MeasuredTable& table : read_measurements(path)) kernels.push_back(std::move(table));

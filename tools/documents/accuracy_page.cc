@@ -63,8 +63,9 @@ std::string serving_part(const ValidateReport& r) {
 }
 
 std::string point_line(const std::string& name, const ErrorStats& e, const std::string& more = "") {
-  return fmt::format("| {} | {} | {} | {:.1f} | {:+.1f} | {:.0f} |{}\n", name, e.count, both(e), e.p90_ape * 100,
-                     e.bias_median * 100, e.interval_coverage * 100, more);
+  const std::string inside = e.with_interval > 0 ? fmt::format("{:.0f}", e.interval_coverage * 100) : "-";
+  return fmt::format("| {} | {} | {} | {:.1f} | {:+.1f} | {} |{}\n", name, e.count, both(e), e.p90_ape * 100,
+                     e.bias_median * 100, inside, more);
 }
 
 std::string point_head(const std::string& first, const char* more = "") {

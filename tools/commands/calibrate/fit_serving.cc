@@ -8,7 +8,9 @@
 #include "base/file.h"
 #include "base/table.h"
 #include "planner/measured/fit.h"
+#include "planner/measured/measured_kind.h"
 #include "planner/measured/report.h"
+#include "planner/measured/static_batches.h"
 #include "tools/cli/flag_builders.h"
 #include "tools/cli/standard_output.h"
 
@@ -24,7 +26,9 @@ constexpr const char* kHelp =
     "how sure\n"
     "that is; estimate, plan and simulate take it with --overlay. With --shipped, every level of the shipped document "
     "is\n"
-    "fitted anew. The table has the columns of shardplan validate.";
+    "fitted anew. The table has the columns of shardplan validate. Of static batches it fits the times of an engine "
+    "that\n"
+    "launches every kernel from the host.";
 
 struct FitFlags {
   std::string serving, quality, times, output;
@@ -49,8 +53,28 @@ EngineTimesTable basis_of(const FitFlags& flags) {
   return read_engine_times(read_file(flags.times, kMostBytes), flags.times);
 }
 
+// Times of an engine that launches every kernel from the host.
+void fit_batches(const FitFlags& flags, const CsvTable& table) {
+  const StaticBatches batches = read_static_batches(table);
+  std::vector<std::size_t> use;
+  for (std::size_t i = 0; i < batches.rows.size(); ++i) {
+    if (batches.priced[i].legal && batches.priced[i].holds) use.push_back(i);
+  }
+  if (use.empty())
+    throw InputError(flags.serving, "holds no batch that is legal and fits in the cache",
+                     "rows that shardplan validate predicts");
+  const EngineTimesTable fitted = fit_early_engine(batches, use, basis_of(flags));
+  const std::string on =
+      fmt::format("{} static batches of {}", use.size(), std::filesystem::path(flags.serving).filename().string());
+  const std::string text = engine_times_text(fitted, on);
+  if (flags.output.empty()) return write_standard_output(text);
+  write_file_atomically(flags.output, text);
+  write_standard_output(fmt::format("fitted on {}\n", on) + rows_text(fitted));
+}
+
 void fit(const FitFlags& flags) {
   const CsvTable table(flags.serving, read_file(flags.serving, kMostBytes));
+  if (measured_kind(flags.serving) == MeasuredKind::kStaticBatches) return fit_batches(flags, table);
   const std::vector<ServingRow> rows = rows_of_quality(read_serving_rows(table), flags.quality);
   const std::vector<PricedRow> priced = price_rows(rows, table);
   FitPoints points{rows, priced, {}};
