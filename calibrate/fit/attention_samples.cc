@@ -138,10 +138,34 @@ double host_floor(const MeasuredTable& table) {
   return small[small.size() / 2] > kKernel ? small[small.size() / 2] : 0;
 }
 
+// Whether a cell took twice the time of a larger shape of its row: the host's hiccup, not the kernel.
+std::vector<bool> slower_than_larger(const MeasuredTable& table) {
+  constexpr double kHiccup = 2;
+  std::vector<std::size_t> order(table.cells.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const Measurement& left = table.cells[a];
+    const Measurement& right = table.cells[b];
+    return left.row != right.row ? left.row < right.row : left.swept > right.swept;
+  });
+  std::vector<bool> out(table.cells.size(), false);
+  std::size_t row = table.rows.size();
+  double least = 0;
+  for (const std::size_t i : order) {
+    const Measurement& cell = table.cells[i];
+    if (cell.row != row) least = cell.microseconds;
+    row = cell.row;
+    out[i] = cell.microseconds > kHiccup * least;
+    least = std::min(least, cell.microseconds);
+  }
+  return out;
+}
+
 // MLA: expanded in context (192 and 128 columns per head), absorbed in decode (all heads share one latent of 576 columns).
 std::vector<FitInput> mla_inputs(const MeasuredTable& table, const HardwareProfile& hardware) {
   const bool context = table.table.starts_with("context");
   const double floor = host_floor(table);
+  const std::vector<bool> hiccup = slower_than_larger(table);
   std::map<bool, FitInput> by_type;
   const auto contexts = std::make_shared<std::map<bool, Samples<ContextShape>>>();
   const auto decodes = std::make_shared<std::map<bool, Samples<DecodeShape>>>();
@@ -151,6 +175,7 @@ std::vector<FitInput> mla_inputs(const MeasuredTable& table, const HardwareProfi
     const double batch = table.number(cell.row, "batch_size");
     const double heads = table.number(cell.row, "num_heads");
     if (cell.microseconds < 2.5 * floor) { ++input.dropped["host-bound: a floor of " + std::to_string(static_cast<int>(floor)) + " us"]; continue; }
+    if (hiccup[static_cast<std::size_t>(&cell - table.cells.data())]) { ++input.dropped["slower than twice a larger shape"]; continue; }
     const KernelDevice device = device_of(hardware);
     if (context) {
       const ContextShape shape{batch, cell.swept, cell.swept, causal_pairs(cell.swept, 0), heads, heads, 192, 128, 2, 0};

@@ -1,5 +1,6 @@
 // Collectives inside one domain: the price of the profile's own rows, with the parameters that are being fitted.
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include "calibrate/fit/kernel_samples.h"
@@ -50,10 +51,23 @@ double element_bytes_of(const MeasuredTable& table, std::size_t row) {
 // Rows that the library chooses among for this kind.
 std::vector<std::string> rows_of(const Samples& samples, const std::string& suffix) {
   const std::string kind(collective_name(samples.kind));
-  if (!samples.graph && samples.kind != CollectiveKind::kAllReduce) return {kind + suffix};
+  if (!samples.graph && samples.kind != CollectiveKind::kAllReduce) return {kind + suffix, "ll_" + kind + suffix};
   if (!samples.profile.node.in_switch_reduction) return {(samples.graph ? "graph_all_reduce" : "all_reduce") + suffix};
   if (samples.graph) return {"graph_all_reduce" + suffix, "graph_nvls_all_reduce" + suffix};
   return {"all_reduce" + suffix, "nvls_all_reduce" + suffix};
+}
+
+// Where a row's fit starts, whatever the profile has: base and step in us, efficiency, half in MB, ramp.
+std::array<double, 5> start_of(const std::string& row) {
+  if (row.starts_with("ll_")) return {5, 0.8, 0.3, 0.05, 0.3};            // little latency, part of the bandwidth
+  if (row.find("nvls") != std::string::npos) return {row.starts_with("graph") ? 8.0 : 20.0, 0.5, 0.7, 3, 0.5};
+  if (row.starts_with("graph")) return {3, 0.4, 0.7, 1, 0.5};
+  return {8, 1, 0.8, 3, 0.5};
+}
+
+// The engine's own kernels are fitted as if there were no others, so that a fit does not depend on the profile's rows.
+void leave_out_library(HardwareProfile& profile) {
+  for (const char* row : {"all_reduce", "nvls_all_reduce"}) profile.collectives[row].base = Seconds(1);
 }
 
 const GroupLinks& links_of(Samples& samples, int ranks) {
@@ -92,6 +106,7 @@ std::vector<FitInput> collective_inputs(const MeasuredTable& table, const Hardwa
       samples->profile = hardware;
       samples->kind = kind;
       samples->graph = custom;
+      if (custom) leave_out_library(samples->profile);
     }
     const GroupLinks& links = links_of(*samples, ranks);
     if (bytes / cell.microseconds * 1e6 > 2 * links.intra_bandwidth.value()) { ++input.dropped["over the links' bandwidth"]; continue; }
@@ -105,14 +120,9 @@ std::vector<FitInput> collective_inputs(const MeasuredTable& table, const Hardwa
     input.key = custom ? "graph_all_reduce" : std::string(collective_name(samples->kind));
     input.collectives = rows_of(*samples, "");
     input.on = table.origin + ": " + table.backend + " " + table.version + " " + table.table;
-    for (const ParameterSpec& spec : parameters_of(input)) input.start.push_back(spec.start);
-    for (std::size_t r = 0; r < input.collectives.size(); ++r) {   // from the rows that there are
-      const CollectiveCoefficients& row = collective_coefficients(hardware, input.collectives[r]);
-      const std::vector<double> values{row.base.value() * 1e6, row.per_rank.value() * 1e6, row.efficiency, static_cast<double>(row.half.value()) * 1e-6, row.ramp};
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        const ParameterSpec& spec = parameters_of(input)[i];
-        input.start[5 * r + i] = std::clamp(values[i], spec.low * 1.05, spec.high * 0.97);
-      }
+    for (const std::string& row : input.collectives) {
+      const std::array<double, 5> start = start_of(row);
+      input.start.insert(input.start.end(), start.begin(), start.end());
     }
     input.predict = [samples, rows = input.collectives](std::size_t i, const double* p) { return predicted_us(*samples, rows, i, p); };
     out.push_back(std::move(input));

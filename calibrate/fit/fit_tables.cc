@@ -1,7 +1,7 @@
 #include "calibrate/fit/fit_tables.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "calibrate/fit/kernel_samples.h"
 
@@ -21,9 +21,57 @@ std::vector<FitInput> table_inputs(const MeasuredTable& table, const HardwarePro
   return {};
 }
 
+namespace {
+
+// "1.3.0rc10" before "1.3.0rc20": runs of digits as numbers, the rest as text.
+bool older(const std::string& a, const std::string& b) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (!is_digit(a[i]) || !is_digit(b[j])) {
+      if (a[i] != b[j]) return a[i] < b[j];
+      ++i;
+      ++j;
+      continue;
+    }
+    std::uint64_t left = 0;
+    std::uint64_t right = 0;
+    while (i < a.size() && is_digit(a[i])) left = left * 10 + static_cast<std::uint64_t>(a[i++] - '0');
+    while (j < b.size() && is_digit(b[j])) right = right * 10 + static_cast<std::uint64_t>(b[j++] - '0');
+    if (left != right) return left < right;
+  }
+  return a.size() - i < b.size() - j;
+}
+
+// One library's samples of one row.
+struct Candidate {
+  FitInput input;
+  std::string backend, version;
+};
+
+// Libraries by preference where they have as many samples.
+std::size_t place_of(const std::string& backend) {
+  constexpr const char* kOrder[] = {"records", "nccl-tests", "vllm", "nccl", "trtllm", "sglang"};
+  const auto* const at = std::find_if(std::begin(kOrder), std::end(kOrder), [&](const char* name) { return backend == name; });
+  return static_cast<std::size_t>(at - std::begin(kOrder));
+}
+
+// Takes the place of an older release of its library, or gives way to a newer one.
+void offer(std::vector<Candidate>& to, Candidate candidate) {
+  for (Candidate& own : to) {
+    if (own.backend != candidate.backend) continue;
+    if (older(own.version, candidate.version)) own = std::move(candidate);
+    return;
+  }
+  to.push_back(std::move(candidate));
+}
+
+}  // namespace
+
 TableFits fit_tables(const std::vector<MeasuredTable>& tables, const HardwareProfile& hardware) {
   TableFits out;
-  std::set<std::string> taken;
+  std::map<std::string, std::vector<Candidate>> rows;
   for (const MeasuredTable& table : tables) {
     for (FitInput& input : table_inputs(table, hardware)) {
       if (input.microseconds.size() < kLeast) {
@@ -32,9 +80,18 @@ TableFits fit_tables(const std::vector<MeasuredTable>& tables, const HardwarePro
         out.refused.push_back(std::move(refused));
         continue;
       }
-      if (taken.contains(input.key)) input.key += "@" + table.backend;
-      if (!taken.insert(input.key).second) continue;
-      out.fits.push_back(fit_kernel(input));
+      const std::string key = input.key;
+      offer(rows[key], {std::move(input), table.backend, table.version});
+    }
+  }
+  for (auto& [key, candidates] : rows) {
+    std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+      if (a.input.microseconds.size() != b.input.microseconds.size()) return a.input.microseconds.size() > b.input.microseconds.size();
+      return place_of(a.backend) < place_of(b.backend);
+    });
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (i > 0) candidates[i].input.key += "@" + candidates[i].backend;
+      out.fits.push_back(fit_kernel(candidates[i].input));
     }
   }
   std::sort(out.fits.begin(), out.fits.end(), [](const FitOutcome& a, const FitOutcome& b) { return a.key < b.key; });

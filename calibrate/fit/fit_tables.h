@@ -15,8 +15,9 @@ struct TableFits {
   std::vector<FitOutcome> refused;         // nothing usable left: only key, source and what was dropped
 };
 
-// Fits every family of every table. Where two tables give the same row the earlier table's is plain and the others' carry
-// "@<backend>"; a row without usable samples takes no place.
+// Fits every family of every table. Of one library's releases the newest answers. Where several libraries give the same row
+// the one with most samples is plain (vLLM's before others with as many) and the others' carry "@<backend>"; a row without
+// usable samples takes no place.
 [[nodiscard]] TableFits fit_tables(const std::vector<MeasuredTable>& tables, const HardwareProfile& hardware);
 
 }  // namespace shardplan

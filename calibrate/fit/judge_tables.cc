@@ -9,12 +9,12 @@
 namespace shardplan {
 namespace {
 
-constexpr double kSlowSeries = 1.8;   // median of measured/predicted
+constexpr double kSlowSeries = 1.8;  // median of measured/predicted
 
 // The row of the profile that answers for an input: its library's own, else the plain one; "" if there is none.
 template <class Rows>
 std::string answering(const Rows& rows, const std::string& key, const std::string& backend) {
-  const std::string own = key + "@" + backend;
+  const std::string own = key + "@" + backend;   // "ll_all_gather@nccl"
   if (rows.find(own) != rows.end()) return own;
   return rows.find(key) != rows.end() ? key : "";
 }
@@ -24,8 +24,8 @@ struct Answer {
   std::string key;
   std::vector<double> parameters;
   FitRecord fit;
-  const KernelModel* model = nullptr;   // of kernels
-  Spread spread;                        // of collectives
+  const KernelModel* model = nullptr;  // of kernels
+  Spread spread;                       // of collectives
 };
 
 Answer collective_answer(const FitInput& input, const std::string& backend, const HardwareProfile& hardware) {
@@ -39,8 +39,9 @@ Answer collective_answer(const FitInput& input, const std::string& backend, cons
       answer.fit = row.fit;
       answer.spread = row.spread;
     }
-    answer.parameters.insert(answer.parameters.end(), {row.base.value() * 1e6, row.per_rank.value() * 1e6, row.efficiency,
-                                                       static_cast<double>(row.half.value()) * 1e-6, row.ramp});
+    answer.parameters.insert(answer.parameters.end(),
+                             {row.base.value() * 1e6, row.per_rank.value() * 1e6, row.efficiency,
+                              static_cast<double>(row.half.value()) * 1e-6, row.ramp});
   }
   return answer;
 }
@@ -56,7 +57,8 @@ Answer answer_of(const FitInput& input, const std::string& backend, const Hardwa
 
 void mark_slow_series(const FitInput& input, std::vector<JudgedSample>& samples) {
   std::map<std::uint64_t, std::vector<double>> ratios;
-  for (std::size_t i = 0; i < samples.size(); ++i) ratios[input.series[i]].push_back(samples[i].measured_us / samples[i].predicted_us);
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    ratios[input.series[i]].push_back(samples[i].measured_us / samples[i].predicted_us);
   std::map<std::uint64_t, bool> slow;
   for (auto& [series, values] : ratios) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -71,16 +73,20 @@ std::string parameter_name(const FitInput& input, std::size_t i) {
   return input.collectives.empty() ? name : input.collectives[i / 5] + " " + name;
 }
 
-std::vector<ParameterShare> shares_of(const FitInput& input, const std::vector<double>& parameters, std::size_t sample) {
+std::vector<ParameterShare> shares_of(const FitInput& input, const std::vector<double>& parameters,
+                                      std::size_t sample) {
   constexpr double kStep = 1e-3;
   const double whole = input.predict(sample, parameters.data());
   std::vector<ParameterShare> shares;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     std::vector<double> moved = parameters;
     moved[i] *= 1 + kStep;
-    shares.push_back({parameter_name(input, i), std::log(input.predict(sample, moved.data()) / whole) / std::log(1 + kStep)});
+    shares.push_back(
+        {parameter_name(input, i), std::log(input.predict(sample, moved.data()) / whole) / std::log(1 + kStep)});
   }
-  std::stable_sort(shares.begin(), shares.end(), [](const ParameterShare& a, const ParameterShare& b) { return std::abs(a.share) > std::abs(b.share); });
+  std::stable_sort(shares.begin(), shares.end(), [](const ParameterShare& a, const ParameterShare& b) {
+    return std::abs(a.share) > std::abs(b.share);
+  });
   return shares;
 }
 
@@ -89,7 +95,9 @@ void add_worst(const FitInput& input, const std::vector<double>& parameters, std
   for (std::size_t i = 0; i < row.samples.size(); ++i) {
     if (!row.samples[i].slow_series) order.push_back(i);
   }
-  const auto off = [&](std::size_t i) { return std::abs(std::log(row.samples[i].predicted_us / row.samples[i].measured_us)); };
+  const auto off = [&](std::size_t i) {
+    return std::abs(std::log(row.samples[i].predicted_us / row.samples[i].measured_us));
+  };
   count = std::min(count, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
                     [&](std::size_t a, std::size_t b) { return off(a) != off(b) ? off(a) > off(b) : a < b; });
@@ -100,7 +108,7 @@ JudgedRow judge(const FitInput& input, const std::string& backend, const Hardwar
   JudgedRow row{.key = input.key, .fit = {}, .samples = {}, .worst = {}, .dropped = input.dropped};
   const Answer answer = answer_of(input, backend, hardware);
   row.has_row = !answer.key.empty();
-  if (row.has_row) row.key = answer.key;
+  if (answer.key.starts_with(input.key)) row.key = answer.key;   // else a name of its own for what another row prices
   row.fit = answer.fit;
   row.same_table = answer.fit.on.starts_with("fitted on " + input.on + ";");
   for (std::size_t i = 0; i < input.microseconds.size(); ++i) {
@@ -119,7 +127,9 @@ JudgedRow judge(const FitInput& input, const std::string& backend, const Hardwar
 
 std::vector<JudgedRow> judge_table(const MeasuredTable& table, const HardwareProfile& hardware, std::size_t worst) {
   std::vector<JudgedRow> out;
-  for (const FitInput& input : table_inputs(table, hardware)) out.push_back(judge(input, table.backend, hardware, worst));
+  for (const auto& inputs : {table_inputs(table, hardware), judged_inputs(table, hardware)}) {
+    for (const FitInput& input : inputs) out.push_back(judge(input, table.backend, hardware, worst));
+  }
   return out;
 }
 

@@ -30,6 +30,9 @@ inline void add_sample(FitInput& input, const MeasuredTable& table, const Measur
 // All of the above, by the table's family.
 [[nodiscard]] std::vector<FitInput> table_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
 
+// Of tables that no row is fitted on, but which the prices answer: to be judged alone.
+[[nodiscard]] std::vector<FitInput> judged_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
+
 // How a number format of the tables is called here and what it moves and computes in.
 struct TableFormat {
   std::string name;            // "fp8_block"

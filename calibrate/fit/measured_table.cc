@@ -82,7 +82,18 @@ void read_cells(MeasuredTable& table, std::vector<std::string>& cells, const std
 // Tables with a column of times: one cell per row; the swept value is the message where there is one.
 void add_long_cells(MeasuredTable& table) {
   const auto has = [&](const char* name) { return std::find(table.columns.begin(), table.columns.end(), name) != table.columns.end(); };
-  if (!table.cells.empty() || !has("latency_us")) return;
+  if (!table.cells.empty()) return;
+  for (const char* kind : {"avg_t_us", "transmit_us"}) {   // DeepEP: a dispatch and a combine in each row
+    const std::string dispatch = std::string("dispatch_") + kind;
+    if (!has(dispatch.c_str())) continue;
+    table.swept = "num_token";
+    for (std::size_t row = 0; row < table.rows.size(); ++row) {
+      for (const std::string& column : {dispatch, std::string("combine_") + kind}) {
+        table.cells.push_back({row, table.number(row, "num_token"), table.number(row, column), table.lines[row]});
+      }
+    }
+  }
+  if (!has("latency_us")) return;
   table.swept = "message_size";
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     table.cells.push_back({row, has("message_size") ? table.number(row, "message_size") : 0, table.number(row, "latency_us"), table.lines[row]});

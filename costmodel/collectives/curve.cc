@@ -1,5 +1,6 @@
 #include "costmodel/collectives/curve.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -25,6 +26,29 @@ Volume sent_volume(const CollectiveRequest& request, int ranks) {
 
 const CollectiveCoefficients& inside(CollectiveKind kind, const HardwareProfile& profile) {
   return collective_coefficients(profile, collective_name(kind));
+}
+
+namespace {
+
+// The row of the library's low-latency way; nullptr without one.
+const CollectiveCoefficients* quick_row(CollectiveKind kind, const HardwareProfile& profile) {
+  const auto row = profile.collectives.find("ll_" + std::string(collective_name(kind)));
+  return row == profile.collectives.end() ? nullptr : &row->second;
+}
+
+}  // namespace
+
+Seconds inside_latency(CollectiveKind kind, int steps, const HardwareProfile& profile) {
+  const Seconds plain = step_latency(inside(kind, profile), steps);
+  const CollectiveCoefficients* quick = quick_row(kind, profile);
+  return quick == nullptr ? plain : std::min(plain, step_latency(*quick, steps));
+}
+
+Seconds inside_time(CollectiveKind kind, Volume sent, int ranks, BytesPerSecond bandwidth, const HardwareProfile& profile) {
+  const CollectiveCoefficients& bulk = inside(kind, profile);
+  const Seconds plain = step_latency(bulk, ranks - 1) + transfer_time(sent, bandwidth, bulk);
+  const CollectiveCoefficients* quick = quick_row(kind, profile);
+  return quick == nullptr ? plain : std::min(plain, step_latency(*quick, ranks - 1) + transfer_time(sent, bandwidth, *quick));
 }
 
 const CollectiveCoefficients& across(CollectiveKind kind, const HardwareProfile& profile) {

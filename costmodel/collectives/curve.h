@@ -25,6 +25,11 @@ struct Volume {
 
 // Rows of the profile for this kind of collective, inside a domain and across domains.
 [[nodiscard]] const CollectiveCoefficients& inside(CollectiveKind kind, const HardwareProfile& profile);
+// Inside one domain: the faster of the library's two ways, with flags inside the data (the row "ll_<kind>": little latency,
+// part of the bandwidth) and without. The library changes over about where they cross.
+[[nodiscard]] Seconds inside_time(CollectiveKind kind, Volume sent, int ranks, BytesPerSecond bandwidth, const HardwareProfile& profile);
+// Of `steps` steps, without their volume: the lesser of the two.
+[[nodiscard]] Seconds inside_latency(CollectiveKind kind, int steps, const HardwareProfile& profile);
 [[nodiscard]] const CollectiveCoefficients& across(CollectiveKind kind, const HardwareProfile& profile);
 
 // One exchange between domains: the library's step and the path there, both ways where the kind reduces and then

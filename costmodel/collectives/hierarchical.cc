@@ -20,9 +20,7 @@ bool applies(const CollectiveRequest& request, const GroupLinks& links) {
 Seconds inside_phase(CollectiveKind kind, double message_bytes, const GroupLinks& links,
                      const HardwareProfile& profile) {
   const int ranks = links.ranks_per_node;
-  const CollectiveCoefficients& row = inside(kind, profile);
-  const Volume sent{message_bytes * (ranks - 1) / ranks};
-  return step_latency(row, ranks - 1) + transfer_time(sent, links.intra_bandwidth, row);
+  return inside_time(kind, {message_bytes * (ranks - 1) / ranks}, ranks, links.intra_bandwidth, profile);
 }
 
 Seconds across_phase(const CollectiveRequest& request, const GroupLinks& links, const HardwareProfile& profile) {

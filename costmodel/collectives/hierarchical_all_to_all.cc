@@ -17,11 +17,9 @@ bool applies(const CollectiveRequest& request, const GroupLinks& links) {
 Seconds time(const CollectiveRequest& request, const GroupLinks& links, const HardwareProfile& profile) {
   const Volume sent = sent_volume(request, links.ranks);
   const double remote_share = static_cast<double>(links.ranks - links.ranks_per_node) / (links.ranks - 1);
-  const CollectiveCoefficients& local = inside(request.kind, profile);
   const CollectiveCoefficients& remote = across(request.kind, profile);
-  return step_latency(local, links.ranks_per_node - 1) + links.latency + step_latency(remote, links.nodes - 1) +
-         transfer_time({sent.bytes * remote_share}, links.inter_bandwidth, remote) +
-         transfer_time(sent, links.intra_bandwidth, local);
+  return inside_time(request.kind, sent, links.ranks_per_node, links.intra_bandwidth, profile) + links.latency +
+         step_latency(remote, links.nodes - 1) + transfer_time({sent.bytes * remote_share}, links.inter_bandwidth, remote);
 }
 
 }  // namespace

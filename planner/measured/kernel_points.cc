@@ -35,7 +35,7 @@ std::string bytes_text(double bytes) {
 // A class of sizes, sixteen-fold wide: "gemm 64 to 1023", "all_reduce from 64 KiB".
 std::string size_class(const MeasuredTable& table, const std::string& family, double swept) {
   const double low = std::pow(16.0, std::floor(std::log2(std::max(swept, 1.0)) / 4));
-  if (is_collective(table)) return fmt::format("{} from {}", family, bytes_text(low));
+  if (table.swept == "message_size") return fmt::format("{} from {}", family, bytes_text(low));
   return fmt::format("{} from {:.0f}", family, low);
 }
 
@@ -44,7 +44,9 @@ std::string shape_text(const MeasuredTable& table, std::size_t cell) {
   const Measurement& m = table.cells[cell];
   std::string out;
   for (const std::string& column : table.columns) {
-    if (column == "latency_us" || column == "message_size" || column == "op_name") continue;
+    if (column == "latency_us" || column == "message_size" || column == "op_name" || column == table.swept ||
+        column.ends_with("_us") || column.ends_with("_gbps"))
+      continue;
     out += (out.empty() ? "" : ", ") + column + "=" + table.text_or(m.row, column, "");
   }
   return out + fmt::format("{}{}={:g}", out.empty() ? "" : ", ", table.swept, m.swept);
@@ -57,6 +59,11 @@ std::string share_text(const std::vector<ParameterShare>& shares) {
     out += fmt::format("{}{} {:+.0f} %", out.empty() ? "" : ", ", shares[i].parameter, 100 * shares[i].share);
   }
   return out;
+}
+
+std::string ranks_text(const MeasuredTable& table, const Measurement& cell) {
+  const std::string ranks = table.text_or(cell.row, "num_gpus", "");
+  return ranks.empty() ? table.text_or(cell.row, "node_num", "?") + " nodes, " : ranks + " ranks, ";
 }
 
 struct Filled {
@@ -101,8 +108,7 @@ void add_row(const Filled& to, const JudgedRow& row) {
       return at->second;
     };
     p.groups[kSize] = interned(sizes, kSize, size_class(to.table, family, cell.swept));
-    if (is_collective(to.table))
-      p.groups[kRanks] = interned(ranks, kRanks, to.table.text_or(cell.row, "num_gpus", "?") + " ranks, " + family);
+    if (is_collective(to.table)) p.groups[kRanks] = interned(ranks, kRanks, ranks_text(to.table, cell) + family);
     r.points.push_back(p);
   }
   for (const WorstSample& w : row.worst) {

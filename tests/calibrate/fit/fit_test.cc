@@ -10,6 +10,7 @@
 #include "costmodel/kernels/kernel_forms.h"
 #include "tests/base/scratch_folder.h"
 #include "tests/catch.h"
+#include "tests/models/shared_data.h"
 
 namespace shardplan {
 namespace {
@@ -185,6 +186,77 @@ TEST_CASE("More rows or tokens never make a kernel faster, and none beats the pe
     CHECK(grows);
     CHECK(bounded);
   }
+}
+
+// What a catalog's machine has of a row's table is what a fit of that table gives, to the digits that are kept.
+void check_refit(const FitOutcome& fit, const HardwareProfile& hardware) {
+  INFO(hardware.name << " " << fit.key);
+  const std::size_t at = fit.key.find('@');
+  const std::string suffix = at == std::string::npos ? "" : fit.key.substr(at);
+  for (std::size_t r = 0; r < fit.collectives.size(); ++r) {
+    const CollectiveCoefficients& row = hardware.collectives.at(fit.collectives[r] + suffix);
+    const double* p = fit.model.parameters.data() + 5 * r;
+    CHECK(row.fit.on.find(fit.model.fit.on + ";") != std::string::npos);
+    CHECK(row.fit.held_out_median == Approx(fit.model.fit.held_out_median).margin(6e-4));
+    CHECK(row.base.value() * 1e6 == Approx(p[0]).epsilon(2e-3));
+    CHECK(row.per_rank.value() * 1e6 == Approx(p[1]).epsilon(2e-3));
+    CHECK(row.efficiency == Approx(p[2]).epsilon(2e-3));
+    CHECK(row.ramp == Approx(p[4]).epsilon(2e-3));
+  }
+  if (!fit.collectives.empty()) return;
+  const KernelModel& row = hardware.kernel_models.at(fit.key);
+  for (std::size_t i = 0; i < row.parameters.size(); ++i) CHECK(row.parameters[i] == Approx(fit.model.parameters[i]).epsilon(2e-2));
+}
+
+TEST_CASE("A fit of the tables that the catalog names gives the catalog's rows") {
+  const auto folder = shared_path("measured/kernels");
+  if (!folder) return;
+  struct Machine {
+    const char* name;
+    const char* folder;
+    std::vector<const char*> tables;
+  };
+  const Machine machines[] = {
+      {"h200-sxm", "h200_sxm", {"comm__nccl__2.29.2__nccl_perf", "comm__vllm__0.24.0__custom_allreduce_perf", "mla__vllm__0.14.0__generation_mla_perf"}},
+      {"h100-sxm", "h100_sxm", {"comm__nccl__2.29.2__nccl_perf", "comm__trtllm__1.3.0rc20__custom_allreduce_perf", "comm__vllm__0.24.0__custom_allreduce_perf"}},
+      {"b200-sxm", "b200_sxm", {"comm__nccl__2.29.2__nccl_perf", "comm__vllm__0.24.0__custom_allreduce_perf"}},
+      {"a100-sxm-80gb", "a100_sxm", {"comm__nccl__2.27.3__nccl_perf", "comm__vllm__0.14.0__custom_allreduce_perf"}},
+  };
+  for (const Machine& machine : machines) {
+    const HardwareProfile hardware = load_hardware(machine.name);
+    std::vector<MeasuredTable> tables;
+    for (const char* table : machine.tables) tables.push_back(read_measured_table(*folder + "/" + machine.folder + "/" + table + ".csv"));
+    for (const FitOutcome& fit : fit_tables(tables, hardware).fits) check_refit(fit, hardware);
+  }
+}
+
+TEST_CASE("Of a library's releases the newest answers, and of several libraries that of most samples is plain") {
+  const HardwareProfile hardware = load_hardware("h200-sxm");
+  const auto made = [&](const char* backend, const char* version, double slower, int columns) {
+    MeasuredTable table;
+    table.family = "gemm";
+    table.backend = backend;
+    table.version = version;
+    table.table = "gemm_perf";
+    table.columns = {"n", "k"};
+    const KernelDevice device{static_cast<double>(hardware.device.sm_count), hardware.device.peak[0].value() * 1e-6, hardware.device.memory_bandwidth.value() * 1e-6};
+    const KernelModel& row = hardware.kernel_models.at("gemm.bf16");
+    for (int n = 0; n < columns; ++n) {
+      for (const double m : {1.0, 64.0, 1024.0}) {
+        const GemmShape shape{m, 1024.0 * (n + 1), 4096};
+        table.cells.push_back({table.rows.size(), m, slower * tile_gemm_us(shape, device, row.parameters.data(), row.tiles), 1});
+      }
+      table.rows.push_back({std::to_string(1024 * (n + 1)), "4096"});
+      table.lines.push_back(1);
+    }
+    return table;
+  };
+  const TableFits fits = fit_tables({made("vllm", "0.9.0", 3, 20), made("trtllm", "1.0", 1, 24), made("vllm", "0.24.0", 1, 20)}, hardware);
+  REQUIRE(fits.fits.size() == 2);
+  CHECK(fits.fits[0].key == "gemm.bf16");
+  CHECK(fits.fits[0].model.fit.on.find("trtllm 1.0") != std::string::npos);
+  CHECK(fits.fits[1].key == "gemm.bf16@vllm");
+  CHECK(fits.fits[1].model.fit.on.find("vllm 0.24.0") != std::string::npos);
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ constexpr const char* kHelp =
     "Coefficients of what was measured, with whole shapes held out to judge them.\n"
     "RECORDS.jsonl, which calibrate run wrote, become the profile of a new machine: --output FILE.\n"
     "--tables are measurements of a machine that is known (--hardware): wide or long CSV with a .meta.json beside, .jsonl\n"
-    "records, nccl-tests output, or folders of CSV; what physics forbids is left out and said. Where two tables give the\n"
-    "same row the first is plain and the others carry @backend. With --into the rows go into a hardware document, which\n"
+    "records, nccl-tests output, or folders of CSV; what physics forbids is left out and said. Of one library's releases the\n"
+    "newest answers; where several libraries give the same row that of most samples is plain, the others carry @backend. With --into the rows go into a hardware document, which\n"
     "--hardware takes; an interrupted fit leaves the old one.\n"
     "--serving FILE fits engine times on serving points: calibrate fit --serving FILE --help.";
 
