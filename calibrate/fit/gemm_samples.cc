@@ -28,6 +28,7 @@ std::vector<TileShape> dispatched_tiles() { return {{64, 64, 64}, {64, 128, 128}
 
 // Tables whose times hold a kernel that quantises the input first.
 bool quantises_apart(const std::string& backend, const std::string& format) {
+  if (backend == "deepgemm") return false;
   return (format == "fp8" && backend != "trtllm") || format == "fp8_block" || format == "nvfp4";
 }
 

@@ -9,6 +9,7 @@
 #include "base/errors.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "calibrate/fit/foreign_tables.h"
 #include "calibrate/fit/run_records.h"
 
 namespace shardplan {
@@ -185,7 +186,7 @@ std::vector<MeasuredTable> read_measurements(const std::string& path) {
     for (const std::string& file : files) out.push_back(read_measured_table(file));
     return out;
   }
-  if (path.ends_with(".csv")) return {read_measured_table(path)};
+  if (path.ends_with(".csv")) return {is_foreign_table(path) ? read_foreign_table(path) : read_measured_table(path)};
   if (path.ends_with(".jsonl")) return read_record_table(path);
   return {read_nccl_tests(path)};
 }

@@ -5,6 +5,7 @@
 
 #include "base/errors.h"
 #include "base/file.h"
+#include "calibrate/fit/foreign_tables.h"
 
 namespace shardplan {
 namespace {
@@ -45,7 +46,7 @@ MeasuredKind measured_kind(const std::string& path) {
   std::string_view header = std::string_view(text).substr(0, text.find('\n'));
   if (!header.empty() && header.back() == '\r') header.remove_suffix(1);
   if (header.starts_with("{") && header.find("\"kind\"") != std::string_view::npos) return MeasuredKind::kKernels;
-  if (fs::exists(path + ".meta.json", ignored)) return MeasuredKind::kKernels;
+  if (fs::exists(path + ".meta.json", ignored) || is_foreign_table(path)) return MeasuredKind::kKernels;
   if (has_column(header, "prompt_size") && has_column(header, "batch_size")) return MeasuredKind::kStaticBatches;
   if (has_column(header, "measured_metric")) return MeasuredKind::kPublished;
   for (const char* own : {"tpot_ms", "ttft_ms", "isl", "osl"}) {

@@ -4,6 +4,7 @@
 
 #include "base/errors.h"
 #include "calibrate/fit/fit_tables.h"
+#include "calibrate/fit/foreign_tables.h"
 #include "calibrate/fit/kernel_samples.h"
 #include "calibrate/fit/measurement_files.h"
 #include "calibrate/fit/profile_rows.h"
@@ -257,6 +258,27 @@ TEST_CASE("Of a library's releases the newest answers, and of several libraries 
   CHECK(fits.fits[0].model.fit.on.find("trtllm 1.0") != std::string::npos);
   CHECK(fits.fits[1].key == "gemm.bf16@vllm");
   CHECK(fits.fits[1].model.fit.on.find("vllm 0.24.0") != std::string::npos);
+}
+
+TEST_CASE("Tables of another project are told by their head, and those of one kind are one") {
+  const ScratchFolder folder;
+  const std::string gemm = folder.path("gemm_h20_data.csv");
+  write(gemm, "m,k,n,latency_us,mfu\n16,2048,6144,10.63,0.128\n");
+  const MeasuredTable products = read_measurements(gemm).front();
+  CHECK(products.system == "h20-96gb");
+  CHECK(products.cells.front().swept == 16);
+  CHECK(products.number(0, "n") == 6144);
+  write(folder.path("mha_decode_h20_32x8x128.csv"), "dtype,kv_dtype,batch_size,kv_len,latency_us,mfu\nbf16,bf16,1,1024,9.95,0.01\n");
+  write(folder.path("mha_decode_h20_64x2x128.csv"), "dtype,kv_dtype,batch_size,kv_len,latency_us,mfu\nbf16,bf16,2,4096,13.91,0.03\n");
+  std::vector<MeasuredTable> two = read_measurements(folder.path("mha_decode_h20_32x8x128.csv"));
+  two.push_back(read_measurements(folder.path("mha_decode_h20_64x2x128.csv")).front());
+  const std::vector<MeasuredTable> one = merged_alike(two);
+  REQUIRE(one.size() == 1);
+  REQUIRE(one.front().cells.size() == 2);
+  CHECK(one.front().number(one.front().cells[1].row, "num_heads") == 64);
+  CHECK(one.front().cells[1].swept == 4095);   // the new token's own position is not cached yet
+  write(gemm, "m,k,n,latency_us,mfu\n16,2048,6144,fast,0.128\n");
+  CHECK(refusal(gemm).find("gemm_h20_data.csv:2: column latency_us") != std::string::npos);
 }
 
 }  // namespace

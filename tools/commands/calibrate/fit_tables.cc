@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "calibrate/fit/fit_tables.h"
+#include "calibrate/fit/foreign_tables.h"
 #include "calibrate/fit/measurement_files.h"
 #include "calibrate/fit/profile_rows.h"
 #include "tools/cli/output.h"
@@ -70,7 +71,7 @@ void fit_known_machine(const std::string& hardware, const std::string& tables, c
   for (const std::string& path : paths) {
     for (MeasuredTable& table : read_measurements(path)) read.push_back(std::move(table));
   }
-  const TableFits fits = fit_tables(read, profile);
+  const TableFits fits = fit_tables(merged_alike(std::move(read)), profile);
   if (!into.empty()) write_file_atomically(into, with_rows(document_for(into, profile.name), into, fits.fits));
   write_standard_output(fits_table(fits));
 }
