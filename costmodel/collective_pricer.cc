@@ -151,7 +151,8 @@ const CollectiveCurve& CollectivePricer::curve(CollectiveKind kind, const GroupS
     curve->mode = impl_->mode;
     curve->sent_ratio = sent_ratio;
     curve->graph_captured = impl_->graph_captured;
-    curve->source = impl_->kernels.options().source;
+    const std::vector<std::string>& libraries = impl_->kernels.options().libraries;
+    curve->source = libraries.empty() ? "" : libraries.front();
     entry = std::make_unique<CollectiveCurve>(std::move(curve));
   }
   return *entry;

@@ -32,6 +32,12 @@ std::string row_name(const WorkForm& form, OpKind op) {
   }
 }
 
+// A fused pass is no launch either: the fixed cost of elementwise kernels goes with their number.
+StepPart fixed_part_of(StepPart part) {
+  if (part == StepPart::kGrouped) return StepPart::kGroupedFixed;
+  return part == StepPart::kElementwise ? part : StepPart::kLaunch;
+}
+
 std::string format_name(const WorkForm& form) { return form.format != nullptr ? std::string(form.format->name) : "bf16"; }
 
 // Bytes per element of a product's input, as the product reads it.
@@ -70,7 +76,7 @@ CompiledWork compile_work(const WorkForm& form, OpKind op, const CollectivePrice
   CompiledWork out;
   out.family = form.family;
   out.part = part_of(form);
-  out.fixed_part = out.part == StepPart::kGrouped ? StepPart::kGroupedFixed : out.part;
+  out.fixed_part = fixed_part_of(out.part);
   for (const WorkTerm& term : form.terms) out.terms.push_back({symbols.index(term.symbol), term.flops, term.bytes, term.kv_bytes});
   out.weight_bytes = form.weight_bytes;
   out.grouped = form.grouped;
@@ -361,7 +367,7 @@ void CompiledGraph::describe(const SymbolTable::Values& values, const SymbolTabl
       const NodeWork done = work(*node.work, values, means, 1);
       if (done.seconds + done.fixed > 0) {
         out.ops.push_back({std::string(prefix) + graph_->op_of(source).name, count, Flops(done.flops), done.bytes, done.kv_bytes,
-                           Seconds(done.seconds + done.fixed), bound_of(*node.work, done), spread_of(*node.work, values)});
+                           Seconds(done.seconds + done.fixed), bound_of(*node.work, done), node.work->part, spread_of(*node.work, values)});
       }
     }
     if (!node.traffic) continue;

@@ -22,6 +22,7 @@ namespace {
 constexpr const char* kWhere = "--expert-load";
 constexpr const char* kForms = "uniform, zipf:A with A from 0 to 10, or a JSON file with an array of counts";
 constexpr double kMaxExponent = 10;
+constexpr double kServedExponent = 0.8;
 constexpr std::size_t kMaxCounts = 1 << 16;
 constexpr double kMaxCount = 1e15;
 constexpr int kTableStepsPerOctave = 4;
@@ -80,12 +81,25 @@ Popularity scaled_to(Popularity weights, double total) {
   return popularity;
 }
 
+// A fixed permutation: which experts are popular has nothing to do with the ranks they lie on.
+std::vector<std::size_t> any_order(std::size_t count) {
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::uint64_t state = 0x9e3779b97f4a7c15ULL;
+  for (std::size_t left = count; left > 1; --left) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    std::swap(order[left - 1], order[(state >> 33) % left]);
+  }
+  return order;
+}
+
 Popularity weights_of(const ExpertLoad& load, std::int64_t experts) {
   if (load.kind == ExpertLoad::Kind::kHistogram) return load.counts;
   Popularity weights(static_cast<std::size_t>(experts), 1.0);
   if (load.kind == ExpertLoad::Kind::kUniform) return weights;
+  const std::vector<std::size_t> order = any_order(weights.size());
   for (std::size_t e = 0; e < weights.size(); ++e)
-    weights[e] = std::pow(static_cast<double>(e + 1), -load.exponent_ratio);
+    weights[order[e]] = std::pow(static_cast<double>(e + 1), -load.exponent_ratio);
   return weights;
 }
 
@@ -302,6 +316,8 @@ bool all_equal(const std::vector<Popularity>& ranks) {
 }
 
 }  // namespace
+
+ExpertLoad served_expert_load() { return {.kind = ExpertLoad::Kind::kZipf, .exponent_ratio = kServedExponent, .counts = {}}; }
 
 ExpertLoad parse_expert_load(const std::string& text) {
   constexpr std::string_view kZipf = "zipf:";

@@ -109,8 +109,8 @@ struct KernelPricer::Impl {
 
   [[nodiscard]] const KernelModel* find(const std::string& key) const {
     const auto& rows = hardware.kernel_models;
-    if (!options.source.empty()) {
-      if (const auto row = rows.find(key + "@" + options.source); row != rows.end()) return &row->second;
+    for (const std::string& library : options.libraries) {
+      if (const auto row = rows.find(key + "@" + library); row != rows.end()) return &row->second;
     }
     const auto row = rows.find(key);
     return row == rows.end() ? nullptr : &row->second;
@@ -178,6 +178,7 @@ const RowCurve& KernelPricer::experts(const KernelModel& model, const ExpertsSha
   key.insert(key.end(), signature.begin(), signature.end());
   return impl_->curve(key, kExpertPoints, [&](double tokens) {
     ExpertsShape s = shape;
+    s.captured = true;
     s.tokens = tokens;
     s.rows = load.busiest_rows(tokens);
     s.active = load.busiest_hits(tokens);

@@ -16,7 +16,7 @@
 namespace shardplan {
 
 struct KernelOptions {
-  std::string source;                     // "trtllm": rows of that kernel library where the profile has them
+  std::vector<std::string> libraries;     // whose rows are taken where the profile has them, first to last: "trtllm"
   bool quantisation_apart = false;        // the activations are quantised by a kernel of their own before each product
 };
 

@@ -22,17 +22,18 @@ enum class StepPart : std::uint8_t {
   kElementwise,  // norms, residuals, activations, cache writes, sampling
   kScan,         // recurrent layers
   kCollective,   // exposed communication
+  kLaunch,       // fixed cost of products and attention: launch, prologue and drain, which the next kernel may overlap
 };
-inline constexpr std::size_t kStepParts = 9;
+inline constexpr std::size_t kStepParts = 10;
 inline constexpr std::array<const char*, kStepParts> kStepPartNames{
     "gemm",        "gemm_bf16", "grouped",   "grouped_fixed", "attention_prefill", "attention_decode",
-    "elementwise", "scan",      "collective"};
+    "elementwise", "scan",      "collective", "launch"};
 using StepParts = std::array<double, kStepParts>;
 
 [[nodiscard]] constexpr std::size_t index_of(StepPart part) { return static_cast<std::size_t>(part); }
 
 struct StepFactors {
-  StepParts of{1, 1, 1, 1, 1, 1, 1, 1, 1};
+  StepParts of{1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   double prefill_product = 1;      // of products, where all tokens are of prompts
   double prefill_elementwise = 1;  // of elementwise passes, likewise
 };

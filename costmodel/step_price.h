@@ -41,6 +41,7 @@ struct OpRow {
   double kv_bytes = 0;              // of which cached K and V
   Seconds time;                     // each
   std::string bound;                // "compute", "memory", "fixed"
+  StepPart part = StepPart::kElementwise;
   Spread spread;                    // 10th and 90th percentile of measured/predicted of this kernel at this size
 };
 struct CollectiveRow {

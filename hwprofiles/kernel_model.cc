@@ -71,6 +71,7 @@ const std::vector<ParameterSpec>& grouped_gemm_parameters() {
       {"cact", 0.001, 20, 1, 0.001, "x 10 ns per expert of the layer"},
       {"ceil", 0.005, 20, 0.2, 0.005, "weight of whole waves"},
       {"bhalf", 0.01, 60, 4, 0.01, "MB read beside, by kernels too short to fill the memory pipeline"},
+      {"host", 0.001, 100, 0.001, 0.001, "us: launches from the host, which a captured graph does not wait for"},
   };
   return kSpecs;
 }

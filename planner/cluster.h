@@ -5,6 +5,7 @@
 
 #include "costmodel/collective_pricer.h"
 #include "hwprofiles/fabric.h"
+#include "planner/deployment.h"
 #include "planner/plan.h"
 
 namespace shardplan {
@@ -13,7 +14,8 @@ class Cluster {
  public:
   // Of at least `gpus` devices. `request` must outlive it.
   Cluster(const PlanRequest& request, std::int64_t gpus)
-      : fabric_(request.hardware, gpus), collectives_(request.hardware, fabric_, request.price.mode) {}
+      : fabric_(request.hardware, gpus),
+        collectives_(request.hardware, fabric_, request.price.mode, true, {.libraries = kernel_libraries(request)}) {}
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 

@@ -29,6 +29,11 @@ std::string version_of(const PlanRequest& request) {
   return request.engine_version.empty() ? engine_of(request).default_version : request.engine_version;
 }
 
+std::vector<std::string> kernel_libraries(const PlanRequest& request) {
+  const Engine& engine = engine_of(request);
+  return engine.kernel_libraries == nullptr ? std::vector<std::string>{} : engine.kernel_libraries(version_of(request));
+}
+
 GraphFormats formats_of(const PlanRequest& request) {
   return {.activation = request.activation_format != nullptr ? request.activation_format : find_format("bf16"),
           .kv = request.kv_format != nullptr ? request.kv_format : request.model.kv_format};

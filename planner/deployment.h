@@ -27,6 +27,8 @@ struct Setting {
 [[nodiscard]] const Engine& engine_of(const PlanRequest& request);
 // The engine's version as given, or its default; "" for neutral.
 [[nodiscard]] std::string version_of(const PlanRequest& request);
+// Whose kernels its engine runs.
+[[nodiscard]] std::vector<std::string> kernel_libraries(const PlanRequest& request);
 [[nodiscard]] GraphFormats formats_of(const PlanRequest& request);
 [[nodiscard]] EngineMemory memory_of(const PlanRequest& request, const ParallelConfig& config);
 [[nodiscard]] SchedulerDefaults scheduler_of(const PlanRequest& request, const ParallelConfig& config,

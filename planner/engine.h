@@ -46,6 +46,8 @@ struct Engine {
   // Fills in what the engine decides itself and a user does not set: widths of dense FFNs and shared experts that are
   // left at 0, the order of ep and moe_tp. nullptr: nothing.
   ParallelConfig (*settle)(const ModelSpec&, ParallelConfig) = nullptr;
+  // Whose kernels it runs where a profile tells libraries apart (KernelOptions::libraries). nullptr: the plain rows.
+  std::vector<std::string> (*kernel_libraries)(const std::string& version) = nullptr;
   // What the rules were read from; a version outside is taken as the nearest, with a note.
   const char* oldest_version = "";
   const char* newest_version = "";

@@ -49,13 +49,14 @@ enum class TimeTerm : std::uint8_t {
   kElementwise,
   kScan,
   kCollective,
+  kLaunch,
   kPrefillProduct,
   kPrefillElementwise,
   kDecode,   // on every part of a decode step: what a user's own points say of the whole
   kPrefill,  // likewise on what prompts add
   kQueue,    // on the part of TTFT spent behind other prompts
 };
-inline constexpr std::size_t kTimeTerms = 20;
+inline constexpr std::size_t kTimeTerms = 21;
 [[nodiscard]] const char* name_of(TimeTerm term);
 [[nodiscard]] bool is_time(TimeTerm term);  // its prior is a time; all others are ratios
 

@@ -66,6 +66,9 @@ struct ServingEstimate {
 
 // Parts of the two steps with `running` requests in an instance; parts carry the pricer's factors.
 [[nodiscard]] LoopSteps loop_steps(const ServingInput& input, const Workload& workload, double running);
+// How far each part of those steps may be off: of every kernel and collective what its row was off by on shapes that
+// were held out (widened where the row is another machine's), by its share of the part. Rows err as a whole.
+[[nodiscard]] StepParts part_deviation(const ServingInput& input, const Workload& workload, double running);
 // Most requests that one instance runs at once, and what limits them.
 struct RunningLimit {
   double requests = 0;

@@ -104,9 +104,9 @@ LogSpread spread_of(const LoopSteps& steps, const EngineTimes& times, const Loop
   for (std::size_t i = 0; i < kTimeTerms; ++i) {
     const auto term = static_cast<TimeTerm>(i);
     sum.add(moved(times, term), times.spread[i]);
-    if (settled || term < TimeTerm::kGemm || term > TimeTerm::kCollective) continue;
+    if (settled || term < TimeTerm::kGemm || term > TimeTerm::kLaunch) continue;
     const std::size_t part = i - static_cast<std::size_t>(TimeTerm::kGemm);
-    sum.add(moved(times, term), (times.unseen[i] ? kUnseen : kSeen) * kKernelDeviation[part]);
+    sum.add(moved(times, term), (times.unseen[i] ? kUnseen : kSeen) * steps.deviation[part]);
   }
   return sum.result();
 }

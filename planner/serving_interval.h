@@ -12,9 +12,6 @@
 
 namespace shardplan {
 
-// Standard deviations of the logarithm of kernels' times against their fits, on shapes that were held out.
-inline constexpr StepParts kKernelDeviation{0.08, 0.06, 0.15, 0.15, 0.1, 0.07, 0.2, 0.3, 0.1};
-
 struct LogSpread {
   double tpot = 0;
   double ttft = 0;

@@ -19,6 +19,9 @@
 
 namespace shardplan {
 
+// Standard deviations of the logarithm of kernels' times against their fits, where the kernels are not looked at.
+inline constexpr StepParts kKernelDeviation{0.08, 0.06, 0.15, 0.15, 0.1, 0.07, 0.2, 0.3, 0.1, 0.1};
+
 struct StepCost {
   StepParts slowest{};  // of the longest stage, seconds
   StepParts sum{};      // of all stages and the hops between them
@@ -41,6 +44,7 @@ struct LoopSteps {
   bool resumed = false;  // all of a prompt but one token is cached: it joins the decodes, in captured steps
   double prompts = 1;  // taken together
   double chunks = 1;   // steps they take
+  StepParts deviation = kKernelDeviation;  // of the parts' logarithms, by the rows that priced them (part_deviation)
   [[nodiscard]] bool answers() const { return osl > 1; }  // false: a request's one token is that of its prompt's step
 };
 

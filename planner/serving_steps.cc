@@ -73,30 +73,12 @@ BatchShape prompt_shape(const ServingInput& in, const Workload& w, double batch,
   return shape;
 }
 
-}  // namespace
+struct Shapes {
+  BatchShape decode, mixed;
+};
 
-LogSpread serving_spread(const ServingInput& input, const Workload& workload, const ServingEstimate& serving) {
-  if (!serving.feasible) return {};
-  EngineTimes plain = input.times;
-  plain.factors = {};   // the pricer has them
-  return spread_of(loop_steps(input, workload, serving.running), plain, loop_traffic(workload));
-}
-
-LoopTraffic loop_traffic(const Workload& workload) {
-  return {.burst_ratio = workload.burst_ratio, .waves = workload.equal_lengths};
-}
-
-// A request holds its prompt and, on average, half its output while it runs; all of it where the engine reserves it. Drafted
-// tokens have slots of their own.
-RunningLimit running_limit(const ServingInput& input, const Workload& w) {
-  const std::int64_t held = (input.scheduler.reserves_output ? w.tokens() : w.isl + w.osl / 2) + input.config.variant.speculative_tokens;
-  const auto capacity = static_cast<double>(input.ledger.request_capacity(held));
-  const auto seats = static_cast<double>(input.scheduler.max_sequences * input.config.dpa);
-  return capacity <= seats ? RunningLimit{capacity, "kv cache"} : RunningLimit{seats, "seats"};
-}
-
-LoopSteps loop_steps(const ServingInput& input, const Workload& w, double running) {
-  LoopSteps s;
+// The two steps with `running` requests; fills what the loop asks of them.
+Shapes shapes_of(const ServingInput& input, const Workload& w, double running, LoopSteps& s) {
   s.running = running;
   s.in_flight = static_cast<double>(std::clamp<std::int64_t>(static_cast<std::int64_t>(running), 1, input.config.pp));
   s.groups = static_cast<double>(input.config.dpa);
@@ -121,8 +103,61 @@ LoopSteps loop_steps(const ServingInput& input, const Workload& w, double runnin
     mixed.decode_context = decode.decode_context;
     mixed.decode_tokens = decode.decode_tokens;
   }
-  s.decode = step_cost(input, decode);
-  s.mixed = step_cost(input, mixed);
+  return {decode, mixed};
+}
+
+double deviation_of(const Spread& spread) { return std::log(spread.p90 / spread.p10) / (2 * kP90); }
+
+}  // namespace
+
+StepParts part_deviation(const ServingInput& input, const Workload& workload, double running) {
+  LoopSteps unused;
+  const Shapes shapes = shapes_of(input, workload, running, unused);
+  StepParts seconds{}, off{};
+  const auto add = [&](StepPart part, double time, const Spread& spread) {
+    seconds[index_of(part)] += time;
+    off[index_of(part)] += time * deviation_of(spread);
+  };
+  for (const BatchShape& shape : {shapes.decode, shapes.mixed}) {
+    const StepBreakdown step = input.pricer.breakdown(input.stages, shape);
+    for (const OpRow& op : step.ops) add(op.part, op.time.value() * static_cast<double>(op.count), op.spread);
+    for (const CollectiveRow& row : step.collectives)
+      add(StepPart::kCollective, row.time.value() * static_cast<double>(row.count), row.spread);
+  }
+  StepParts out = kKernelDeviation;
+  for (std::size_t i = 0; i < kStepParts; ++i) {
+    if (seconds[i] > 0) out[i] = off[i] / seconds[i];
+  }
+  return out;
+}
+
+LogSpread serving_spread(const ServingInput& input, const Workload& workload, const ServingEstimate& serving) {
+  if (!serving.feasible) return {};
+  EngineTimes plain = input.times;
+  plain.factors = {};   // the pricer has them
+  LoopSteps steps = loop_steps(input, workload, serving.running);
+  steps.deviation = part_deviation(input, workload, serving.running);
+  return spread_of(steps, plain, loop_traffic(workload));
+}
+
+LoopTraffic loop_traffic(const Workload& workload) {
+  return {.burst_ratio = workload.burst_ratio, .waves = workload.equal_lengths};
+}
+
+// A request holds its prompt and, on average, half its output while it runs; all of it where the engine reserves it. Drafted
+// tokens have slots of their own.
+RunningLimit running_limit(const ServingInput& input, const Workload& w) {
+  const std::int64_t held = (input.scheduler.reserves_output ? w.tokens() : w.isl + w.osl / 2) + input.config.variant.speculative_tokens;
+  const auto capacity = static_cast<double>(input.ledger.request_capacity(held));
+  const auto seats = static_cast<double>(input.scheduler.max_sequences * input.config.dpa);
+  return capacity <= seats ? RunningLimit{capacity, "kv cache"} : RunningLimit{seats, "seats"};
+}
+
+LoopSteps loop_steps(const ServingInput& input, const Workload& w, double running) {
+  LoopSteps s;
+  const Shapes shapes = shapes_of(input, w, running, s);
+  s.decode = step_cost(input, shapes.decode);
+  s.mixed = step_cost(input, shapes.mixed);
   return s;
 }
 

@@ -14,6 +14,7 @@ constexpr std::size_t kStartSamples = 1500;
 constexpr std::size_t kFinalSamples = 6000;
 constexpr std::size_t kLeastInRegime = 40;
 constexpr std::size_t kLeastHeld = 12;
+constexpr double kSlowWeight = 0.15;         // of a logarithm beyond FitInput::slow_beyond
 constexpr double kSlowSeries = 1.8;          // median of measured/predicted of a whole series: another tactic, not another size
 
 std::uint64_t mixed(std::uint64_t x) {
@@ -46,7 +47,9 @@ std::vector<double> fitted(const FitInput& input, const std::vector<std::size_t>
   problem.starts = starts;
   problem.residuals = [&](const double* parameters, std::vector<double>& residuals) {
     for (std::size_t j = 0; j < samples.size(); ++j) {
-      residuals[j] = std::log(input.predict(samples[j], parameters) / input.microseconds[samples[j]]);
+      const double residual = std::log(input.predict(samples[j], parameters) / input.microseconds[samples[j]]);
+      const double slow = input.slow_beyond > 0 ? -residual - input.slow_beyond : 0;
+      residuals[j] = slow > 0 ? -input.slow_beyond - kSlowWeight * slow : residual;
     }
   };
   return solve(problem).parameters;

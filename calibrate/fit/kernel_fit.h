@@ -27,6 +27,7 @@ struct FitInput {
   std::vector<std::size_t> cell;             // of the table that the sample comes from
   std::vector<std::uint64_t> shape;          // hash of the whole shape, for the held-out split
   std::vector<std::uint64_t> series;         // of one run over a swept variable; empty: slow series are not looked for
+  double slow_beyond = 0;                    // > 0: what is slower than the form by more than this (logarithm) counts little
   std::vector<double> regime;                // x of RegimeSpread
   std::vector<double> regime_bounds;         // ascending `from`s
   std::function<double(std::size_t sample, const double* parameters)> predict;   // microseconds

@@ -9,7 +9,7 @@
 namespace shardplan {
 namespace {
 
-enum Parameter { kT0, kEc, kEm, kP, kCov, kCa, kCt, kCr, kCact, kCeil, kBhalf };
+enum Parameter { kT0, kEc, kEm, kP, kCov, kCa, kCt, kCr, kCact, kCeil, kBhalf, kHost };
 
 constexpr double kColumns = 128;
 constexpr double kHalfFill = 20e6;
@@ -34,7 +34,7 @@ double grouped_gemm_us(const ExpertsShape& s, const KernelDevice& d, const doubl
   bytes += c[kBhalf] * 1e6 * bytes / (bytes + kHalfFill);
   const double memory = bytes / (d.bytes_per_us * c[kEm]);
   const double routed = c[kCt] * s.tokens * s.per_token * s.hidden * 2 / d.bytes_per_us;
-  return c[kT0] + c[kCact] * s.experts * 0.01 + routed + joined(compute, memory, c[kP]);
+  return c[kT0] + (s.captured ? 0 : c[kHost]) + c[kCact] * s.experts * 0.01 + routed + joined(compute, memory, c[kP]);
 }
 
 }  // namespace shardplan

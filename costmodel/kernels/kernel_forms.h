@@ -68,6 +68,7 @@ struct ExpertsShape {
   double width = 0;             // of one expert, as sharded
   double matrices = 3;          // 3 gated, 2 not
   double weight_bytes = 2;      // per element, scales included
+  bool captured = false;        // launched from a graph
 };
 
 // Microseconds. Parameters in the order of form_parameters.

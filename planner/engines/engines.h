@@ -24,6 +24,9 @@ namespace shardplan {
 [[nodiscard]] const std::vector<EngineRule>& trtllm_rules();
 [[nodiscard]] const std::vector<EngineRule>& rtp_llm_rules();
 
+// TensorRT-LLM's generated kernels for NVFP4 experts ("min_latency" rows) are taken from a release on; before it, CUTLASS's.
+[[nodiscard]] std::vector<std::string> with_generated_experts(bool has_them, std::vector<std::string> libraries = {});
+
 // MiB that RTP-LLM keeps free while it runs (reserver_runtime_mem_mb).
 inline constexpr std::int64_t kRtpRuntimeReserveMib = 1024;
 

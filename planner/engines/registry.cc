@@ -25,6 +25,11 @@ const Engine& require_engine(const std::string& name) {
   throw InputError("--engine", "unknown engine '" + name + "'", nearest_hint(name, names));
 }
 
+std::vector<std::string> with_generated_experts(bool has_them, std::vector<std::string> libraries) {
+  if (has_them) libraries.emplace_back("min_latency");
+  return libraries;
+}
+
 DeviceOrder engine_order(const Engine& engine, const ParallelConfig& config) {
   return config.pp > 1 && config.dpa > 1 ? engine.device_order : DeviceOrder::kStageMajor;
 }

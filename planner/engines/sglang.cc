@@ -80,6 +80,11 @@ SchedulerDefaults scheduler(const ModelSpec&, const ParallelConfig& config, cons
           graph_batch(config, hardware.device.memory), true};
 }
 
+// NVFP4 experts: flashinfer_trtllm is the default runner on Blackwell.
+std::vector<std::string> kernel_libraries(const std::string& version) {
+  return with_generated_experts(version.empty() || !VersionRange{"", "0.5.5"}.contains(version));
+}
+
 // Whether a dense FFN of FP8 blocks can be split over the whole stage.
 bool is_aligned_over_stage(const ModelSpec& model, const ParallelConfig& config) {
   const std::int64_t ranks = config.stage_ranks();
@@ -139,6 +144,7 @@ Engine sglang_engine() {
           .scheduler = scheduler,
           .exports = true,
           .settle = settle,
+          .kernel_libraries = kernel_libraries,
           .oldest_version = "0.5.10",
           .newest_version = "0.5.20"};
 }

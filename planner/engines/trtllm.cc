@@ -41,6 +41,11 @@ ParallelConfig settle(const ModelSpec&, ParallelConfig config) {
   return config;
 }
 
+// Its own products and all-reduces; the TRTLLM backend of NVFP4 experts.
+std::vector<std::string> kernel_libraries(const std::string& version) {
+  return with_generated_experts(version.empty() || !VersionRange{"", "1.2"}.contains(version), {"trtllm"});
+}
+
 }  // namespace
 
 Engine trtllm_engine() {
@@ -53,6 +58,7 @@ Engine trtllm_engine() {
           .scheduler = scheduler,
           .exports = true,
           .settle = settle,
+          .kernel_libraries = kernel_libraries,
           .oldest_version = "1.2",
           .newest_version = "1.3"};
 }

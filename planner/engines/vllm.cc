@@ -160,6 +160,11 @@ SchedulerDefaults scheduler(const ModelSpec&, const ParallelConfig&, const Hardw
   return {2048, 256, true};
 }
 
+// FlashInfer's TensorRT-LLM kernels come first among backends of NVFP4 experts.
+std::vector<std::string> kernel_libraries(const std::string& version) {
+  return with_generated_experts(version.empty() || !VersionRange{"", "0.15"}.contains(version));
+}
+
 }  // namespace
 
 Engine vllm_engine() {
@@ -172,6 +177,7 @@ Engine vllm_engine() {
           .scheduler = scheduler,
           .exports = true,
           .device_order = DeviceOrder::kGroupMajor,
+          .kernel_libraries = kernel_libraries,
           .oldest_version = "0.19",
           .newest_version = "0.31"};
 }

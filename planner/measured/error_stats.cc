@@ -15,13 +15,13 @@ double at_share(std::vector<double>& values, double share) {
 ErrorStats stats_of(const std::vector<ErrorPair>& pairs) {
   ErrorStats out;
   std::vector<double> ape, bias;
-  double within = 0;
+  double within = 0, with_interval = 0;
   for (const ErrorPair& p : pairs) {
     bias.push_back(p.predicted / p.measured - 1);
     ape.push_back(std::abs(bias.back()));
     out.mean_ape += ape.back();
-    if (p.p10 >= 1 && p.p90 <= 1) continue;
-    ++out.with_interval;
+    if (p.p10 >= p.p90) continue;
+    ++with_interval;
     const double ratio = p.measured / p.predicted;
     if (ratio >= p.p10 && ratio <= p.p90) ++within;
   }
@@ -29,7 +29,7 @@ ErrorStats stats_of(const std::vector<ErrorPair>& pairs) {
   if (pairs.empty()) return out;
   const auto n = static_cast<double>(pairs.size());
   out.mean_ape /= n;
-  if (out.with_interval > 0) out.interval_coverage = within / static_cast<double>(out.with_interval);
+  if (with_interval > 0) out.interval_coverage = within / with_interval;
   out.median_ape = at_share(ape, 0.5);
   out.p90_ape = at_share(ape, 0.9);
   out.bias_median = at_share(bias, 0.5);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace shardplan {
@@ -10,8 +11,7 @@ namespace shardplan {
 struct ErrorStats {
   std::int64_t count = 0;
   double mean_ape = 0, median_ape = 0, p90_ape = 0, bias_median = 0;
-  double interval_coverage = 0;  // of those with an interval; 0 without any
-  std::int64_t with_interval = 0;
+  std::optional<double> interval_coverage;  // of those with an interval
 };
 
 // One prediction of one quantity, and the interval of measured/predicted (1, 1: none is given).

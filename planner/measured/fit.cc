@@ -116,8 +116,9 @@ class Fit {
     right_ = Eigen::VectorXd::Zero(n);
     for (Eigen::Index i = 0; i < n; ++i) {
       const double spread = std::max(1e-6, table_.levels[parameters_[static_cast<std::size_t>(i)].level].spread);
-      normal_(i, i) += 1 / (spread * spread);
-      right_[i] -= value_[i] / (spread * spread);
+      const double weight = 1 / (spread * spread) / std::sqrt(1 + value_[i] * value_[i] / (spread * spread));
+      normal_(i, i) += weight;
+      right_[i] -= weight * value_[i];
     }
     for (const Point& p : data_) {
       const Observed& measured = points_.rows[p.row].measured;
@@ -203,7 +204,7 @@ double own_spread(TimeTerm term) {
     case TimeTerm::kQueue:
       return 0.4;
     default:
-      return term >= TimeTerm::kGemm && term <= TimeTerm::kCollective
+      return term >= TimeTerm::kGemm && term <= TimeTerm::kLaunch
                  ? kKernelDeviation[static_cast<std::size_t>(term) - static_cast<std::size_t>(TimeTerm::kGemm)]
                  : 0;
   }

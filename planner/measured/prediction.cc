@@ -89,6 +89,7 @@ PricedRow RowPricer::price(const RowQuestion& question) {
   const double running = most >= 1 ? std::min(asked, most) : asked;  // it ran: then the ledger errs, not the row
   out.waiting = asked - running;
   out.steps = loop_steps(input, request.workload, running);
+  out.steps.deviation = part_deviation(input, request.workload, running);
   out.traffic = loop_traffic(request.workload);
   return out;
 }

@@ -220,6 +220,7 @@ RowQuestion question_of(const ServingRow& row, const CsvTable& table) {
   set_formats(row, table, cells, out);
   set_engine(row, request);
   request.price.mode = request.hardware.calibrated ? PriceMode::kCalibrated : PriceMode::kSpeedOfLight;
+  if (request.price.mode == PriceMode::kCalibrated) request.price.expert_load = served_expert_load();
   request.workload.isl = row.isl;
   request.workload.osl = row.osl;
   request.workload.concurrency = row.concurrency;

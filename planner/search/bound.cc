@@ -58,6 +58,7 @@ RequestBound::RequestBound(const PlanRequest& request, const CollectivePricer& c
       scheduler_(scheduler_of(request, {}, 16384)),
       weights_(weight_parts(request.model)) {
   context_ = static_cast<double>(request.workload.isl) + static_cast<double>(request.workload.osl) / 2;
+  if (const FfnSpec* moe = moe_of(request.model); moe != nullptr) load_.emplace(request.price.expert_load, moe->experts, moe->experts_per_token, 1, 0);
   token_bytes_ = static_cast<double>(request.model.hidden) * formats_of(request).activation->bits / 8;
   for (std::size_t k = 0; k < request.model.kinds.size(); ++k) {
     const auto layers = static_cast<double>(request.model.layers_of_kind(static_cast<int>(k)));
@@ -257,12 +258,9 @@ Seconds RequestBound::decode_step(const ParallelConfig& c, double sequences) con
   const double group = over(n, c.dpa);
   const std::int64_t dense = dense_width(request_.model, c), shared = shared_width(request_.model, c),
                      experts = c.ep * c.moe_tp;
-  const FfnSpec* moe = moe_of(request_.model);
   double hit = 0;
-  if (moe != nullptr && request_.price.expert_load.kind == ExpertLoad::Kind::kUniform &&
-      c.variant.redundant_experts == 0) {
-    hit = distinct_experts(moe->experts, moe->experts_per_token, over(n, c.stage_ranks() / experts)) /
-          static_cast<double>(moe->experts);
+  if (load_ && c.variant.redundant_experts == 0) {   // the busiest rank's share is no less than the mean
+    hit = load_->busiest_hits(over(n, c.stage_ranks() / experts)) / static_cast<double>(load_->slots_per_rank());
   }
   double layers = std::max(layers_.latent * group, layers_.latent_read);
   layers += std::max(over(layers_.attention, c.tp) * group, over(layers_.attention_read, c.tp));

@@ -12,8 +12,10 @@
 // tests compare. Wrong (and then too low a bound) only if a lowering fuses one of the two exchanges away.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "costmodel/expert_load.h"
 #include "planner/deployment.h"
 #include "planner/objective.h"
 #include "planner/search/memory_bound.h"
@@ -71,6 +73,7 @@ class RequestBound {
   WeightParts weights_;
   Layers layers_;
   double layer_count_ = 0;
+  std::optional<ExpertLoadModel> load_;   // of all experts as if on one rank
   double token_bytes_ = 0;  // of the residual stream
   double context_ = 0;
   struct Core {  // attention over one request's context, all layers of a kind, unsplit

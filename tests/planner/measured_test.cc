@@ -203,7 +203,7 @@ TEST_CASE("Statistics of known errors") {
   CHECK(e.count == 4);
   CHECK(e.mean_ape == Approx((0.1 + 0 + 0.2 + 1) / 4));
   CHECK(e.p90_ape == Approx(1));
-  CHECK(e.interval_coverage == Approx(0.75));
+  CHECK(e.interval_coverage.value() == Approx(0.75));
 }
 
 // A kernel table that the profile's own row made has no error, and one that is made twice as slow has its bias.
@@ -236,7 +236,7 @@ TEST_CASE("Kernel tables are predicted by the rows of the machine's profile") {
   for (std::size_t i = 0; i < 3; ++i) CHECK(report.points[i].predicted == Approx(report.points[i].measured));
   for (std::size_t i = 3; i < 6; ++i) CHECK(report.points[i].predicted == Approx(report.points[i].measured / 2));
   CHECK(report.overall.mean_ape == Approx(0.25));
-  CHECK(report.overall.interval_coverage == Approx(0.5));
+  CHECK(report.overall.interval_coverage.value() == Approx(0.5));
   REQUIRE(report.worst.size() == 2);
   CHECK(report.points[report.worst.front().point].line == 3);
   CHECK(report.worst.front().what.find("n=4096, k=4096, m=") != std::string::npos);

@@ -15,9 +15,9 @@ constexpr const char* kHead =
     "|\n|---|---|---|---|---|---|---|---|\n";
 
 std::string line(const std::string& name, const QuantityErrors& e) {
-  return fmt::format("| {} | {} | {} | {:.1f} | {:+.1f} | {} | {} | {:.0f} |\n", name, e.tpot.count, both(e.tpot),
+  return fmt::format("| {} | {} | {} | {:.1f} | {:+.1f} | {} | {} | {} |\n", name, e.tpot.count, both(e.tpot),
                      e.tpot.p90_ape * 100, e.tpot.bias_median * 100, both(e.throughput), both(e.ttft),
-                     e.tpot.interval_coverage * 100);
+                     e.tpot.interval_coverage ? fmt::format("{:.0f}", *e.tpot.interval_coverage * 100) : "-");
 }
 
 std::string head(const char* first) { return fmt::format(fmt::runtime(kHead), first); }
@@ -63,7 +63,7 @@ std::string serving_part(const ValidateReport& r) {
 }
 
 std::string point_line(const std::string& name, const ErrorStats& e, const std::string& more = "") {
-  const std::string inside = e.with_interval > 0 ? fmt::format("{:.0f}", e.interval_coverage * 100) : "-";
+  const std::string inside = e.interval_coverage ? fmt::format("{:.0f}", *e.interval_coverage * 100) : "-";
   return fmt::format("| {} | {} | {} | {:.1f} | {:+.1f} | {} |{}\n", name, e.count, both(e), e.p90_ape * 100,
                      e.bias_median * 100, inside, more);
 }

@@ -16,7 +16,7 @@ std::string percent(double ratio) { return fmt::format("{:.1f}", ratio * 100); }
 std::string errors_row(const std::string& name, const ErrorStats& e) {
   return fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:+.1f}</td><td>{}</td></tr>\n",
                      html_text(name), e.count, percent(e.mean_ape), percent(e.median_ape), percent(e.p90_ape),
-                     e.bias_median * 100, e.with_interval > 0 ? percent(e.interval_coverage) : "-");
+                     e.bias_median * 100, e.interval_coverage ? percent(*e.interval_coverage) : "-");
 }
 
 std::string table_head(const char* first) {

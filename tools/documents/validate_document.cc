@@ -10,8 +10,13 @@ namespace shardplan {
 namespace {
 
 Document stats_document(const ErrorStats& s) {
-  return {{"rows", s.count},      {"mean_ape", s.mean_ape},       {"median_ape", s.median_ape},
-          {"p90_ape", s.p90_ape}, {"bias_median", s.bias_median}, {"interval_coverage", s.interval_coverage}};
+  Document out = {{"rows", s.count},
+                  {"mean_ape", s.mean_ape},
+                  {"median_ape", s.median_ape},
+                  {"p90_ape", s.p90_ape},
+                  {"bias_median", s.bias_median}};
+  if (s.interval_coverage) out["interval_coverage"] = *s.interval_coverage;
+  return out;
 }
 
 Document errors_document(const QuantityErrors& e) {

@@ -71,7 +71,7 @@ std::string errors_row(const std::string& name, const QuantityErrors& e) {
       "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:+.1f}</td><td>{}</td><td>{}</td><td>{}</"
       "td><td>{}</td><td>{}</td></tr>\n",
       html_text(name), e.tpot.count, percent(e.tpot.mean_ape), percent(e.tpot.median_ape), percent(e.tpot.p90_ape),
-      e.tpot.bias_median * 100, percent(e.tpot.interval_coverage), percent(e.throughput.mean_ape),
+      e.tpot.bias_median * 100, e.tpot.interval_coverage ? percent(*e.tpot.interval_coverage) : "-", percent(e.throughput.mean_ape),
       percent(e.throughput.median_ape), percent(e.ttft.mean_ape), percent(e.ttft.median_ape));
 }
 

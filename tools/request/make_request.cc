@@ -149,6 +149,7 @@ PlanRequest make_request(const RequestFlags& flags) {
   if (!flags.expert_load.empty()) request.price.expert_load = parse_expert_load(flags.expert_load);
   request.hardware = make_hardware(flags.machine);
   request.price.mode = make_mode(flags.machine, request.hardware);
+  if (flags.expert_load.empty() && request.price.mode == PriceMode::kCalibrated) request.price.expert_load = served_expert_load();
   request.model = make_model(flags);
   request.gpus = flags.machine.gpus.value_or(request.gpus);
   check_length(request);

@@ -13,8 +13,7 @@ std::string percent(double ratio) { return fmt::format("{:.1f}", ratio * 100); }
 
 void add_errors(Table& table, const std::string& name, const ErrorStats& e) {
   table.add_row({name, fmt::format("{}", e.count), percent(e.mean_ape), percent(e.median_ape), percent(e.p90_ape),
-                 fmt::format("{:+.1f}", e.bias_median * 100),
-                 e.with_interval > 0 ? percent(e.interval_coverage) : "-"});
+                 fmt::format("{:+.1f}", e.bias_median * 100), e.interval_coverage ? percent(*e.interval_coverage) : "-"});
 }
 
 std::string files_text(const PointReport& r) {

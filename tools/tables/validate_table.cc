@@ -12,6 +12,8 @@ namespace {
 
 std::string percent(double ratio) { return fmt::format("{:.1f}", ratio * 100); }
 
+std::string coverage(const ErrorStats& e) { return e.interval_coverage ? percent(*e.interval_coverage) : "-"; }
+
 std::vector<Table::Column> error_columns(const char* first) {
   return {{first, Table::Align::kLeft}, {"rows"},   {"TPOT mean"}, {"median"}, {"p90"}, {"bias"}, {"in interval"},
           {"tok/s/GPU mean"},           {"median"}, {"TTFT mean"}, {"median"}};
@@ -20,7 +22,7 @@ std::vector<Table::Column> error_columns(const char* first) {
 void add_errors(Table& table, const std::string& name, const QuantityErrors& e, bool interval = true) {
   table.add_row({name, fmt::format("{}", e.tpot.count), percent(e.tpot.mean_ape), percent(e.tpot.median_ape),
                  percent(e.tpot.p90_ape), fmt::format("{:+.1f}", e.tpot.bias_median * 100),
-                 interval ? percent(e.tpot.interval_coverage) : "", percent(e.throughput.mean_ape),
+                 interval ? coverage(e.tpot) : "", percent(e.throughput.mean_ape),
                  percent(e.throughput.median_ape), percent(e.ttft.mean_ape), percent(e.ttft.median_ape)});
 }
 
