@@ -197,9 +197,9 @@ constexpr std::array<const char*, 6> kDeployment{"engine", "era", "device", "mod
 double own_spread(TimeTerm term) {
   switch (term) {
     case TimeTerm::kDecode:
-      return 0.1;
+      return 0.06;
     case TimeTerm::kPrefill:
-      return 0.15;
+      return 0.1;
     case TimeTerm::kRequest:
     case TimeTerm::kQueue:
       return 0.4;
@@ -259,7 +259,7 @@ EngineTimesTable fit_overlay(const FitPoints& points, const EngineTimesTable& ba
   }
   FitOptions own;
   own.group_points = 1000;  // the points are of one deployment, and the question is about it
-  own.tpot_deviation = 0.06;
+  own.tpot_deviation = 0.04;   // rows of one deployment scatter less than groups of them
   const EngineTimesTable fitted = fit_engine_times(points, start, levels, own);
   EngineTimesTable overlay;
   overlay.is_overlay = true;
