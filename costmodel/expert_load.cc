@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/quantity.h"
 #include "costmodel/eplb.h"
+#include "costmodel/rank_shares.h"
 
 namespace shardplan {
 namespace {
@@ -400,6 +401,19 @@ std::int64_t expert_capacity(std::int64_t tokens, std::int64_t per_token, std::i
   constexpr double kRounding = 1e-12;  // 1.1 * 10 is 11, not 12
   const double mean = static_cast<double>(tokens) * static_cast<double>(per_token) / static_cast<double>(experts);
   return static_cast<std::int64_t>(std::ceil(capacity_factor_ratio * mean * (1 - kRounding)));
+}
+
+std::vector<RankShare> rank_shares(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token, std::int64_t ep,
+                                   std::int64_t redundant) {
+  check_histogram(load, experts, per_token);
+  const Popularity popularity = scaled_to(weights_of(load, experts), static_cast<double>(per_token));
+  std::vector<RankShare> out;
+  for (const Popularity& slots : redundant > 0 ? balanced_slots(popularity, ep, redundant) : contiguous_slots(popularity, ep)) {
+    RankShare& share = out.emplace_back();
+    share.rows_per_token_ratio = share_of(slots);
+    for (const double p : slots) share.variance_per_token_ratio += p * (1 - p);
+  }
+  return out;
 }
 
 }  // namespace shardplan

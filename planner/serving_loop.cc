@@ -97,7 +97,7 @@ LoopTimes solve_loop(const LoopSteps& s, const EngineTimes& times, const LoopTra
   const double busy = std::min(kMostBusy, out.requests_per_second * pace.extra);
   const double ahead = 0.5 * busy * together + 0.25 * busy / (1 - busy) * together;
   const double burst = traffic.burst_ratio * sets / 2 * (together + pace.decode);
-  out.ttft_queue = 0.5 * pace.decode + times.queue_ratio * (ahead + burst);
+  out.ttft_queue = 0.5 * pace.decode + times.queue_ratio * (ahead + burst) + traffic.hold_steps * pace.decode;
   return out;
 }
 

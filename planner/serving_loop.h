@@ -10,7 +10,7 @@
 // first), Tm is that step and nothing is subtracted. Requests of equal lengths under such a scheduler move in waves:
 // all N prompts follow one another, half of that time falls into TTFT and half stretches the decodes of those already
 // in. Requests of one output token have no decode steps: lambda = min(N/t0, k/(chunks*Tm)), the rest of N waits.
-// TTFT = own steps + the step under way + prompts ahead + a share of the opening burst + the server path. Wrong:
+// TTFT = own steps + the step under way + prompts ahead + a share of the opening burst + held steps + the server path. Wrong:
 // prompts ahead are an M/D/1 queue at half weight; arrivals of a closed loop are smoother than that. Pure numbers: a
 // fit evaluates it a million times without a price being asked.
 #pragma once
@@ -51,6 +51,7 @@ struct LoopSteps {
 struct LoopTraffic {
   double burst_ratio = 0;  // requests that arrive at once in the beginning, of all that are averaged over
   bool waves = false;      // equal lengths: requests that started together stay together
+  double hold_steps = 0;   // that prompts are held back beside running decodes, to be batched
 };
 
 struct LoopTimes {

@@ -10,14 +10,19 @@
 namespace shardplan {
 namespace {
 
+constexpr std::uint64_t kRoutingSeed = 0;
 constexpr std::int64_t kNoBudget = 1'000'000'000'000;  // tokens
 
-HostTimes host_times(const HostCost& host, const ParallelConfig& config) {
+HostTimes host_times(const EngineTimes& times, const ParallelConfig& config, bool draws_routing) {
+  const HostCost& host = times.host;
   return {.per_step = host.per_step,
           .per_sequence = host.per_sequence,
           .per_layer = host.per_layer,
           .prefill_launch_per_layer = host.prefill_launch_per_layer,
-          .groups = config.dpa};
+          .groups = config.dpa,
+          .decode_ratio = times.decode_ratio,
+          .prefill_ratio = times.prefill_ratio,
+          .tells_routed = draws_routing && config.ep > 1};
 }
 
 // Of one attention group. Where layers have windows many short requests hold less than one long one.
@@ -43,6 +48,22 @@ double own_part(const StepPricer& pricer, const std::vector<StageLayers>& stages
   return all > 0 ? std::min(1.0, own / all) : 1;
 }
 
+// Of the kind of layer that has most routed layers.
+RoutingDraws routing_draws(const PlanRequest& request, const ParallelConfig& config) {
+  const ModelSpec& model = request.model;
+  std::int64_t layers = 0;
+  const FfnSpec* routed = nullptr;
+  for (const int kind : model.layers) {
+    const FfnSpec& ffn = model.kinds[static_cast<std::size_t>(kind)].ffn;
+    if (ffn.experts <= 1) continue;
+    routed = &ffn;
+    ++layers;
+  }
+  ensure(routed != nullptr, "an EP group without routed experts");
+  return {rank_shares(request.price.expert_load, routed->experts, routed->experts_per_token, config.ep, config.variant.redundant_experts), layers,
+          kRoutingSeed};
+}
+
 }  // namespace
 
 std::string scheduler_of_engine(const PlanRequest& request) {
@@ -61,7 +82,7 @@ SimulatedPool::SimulatedPool(const PlanRequest& request, const ParallelConfig& c
       host_(times_of(request).host),
       mixes_(deployment_.lowered().mixes()),
       scheduler_(scheduling.scheduler.empty() ? scheduler_of_engine(request) : scheduling.scheduler),
-      timer_(deployment_.pricer(), deployment_.stages(), host_times(host_, config),
+      timer_(deployment_.pricer(), deployment_.stages(), host_times(times_of(request), config, scheduling.draws_routing),
              {.tokens = config.variant.speculative_tokens, .acceptance_ratio = request.workload.acceptance_ratio}) {
   const Ledger& ledger = deployment_.ledger();
   InstanceSettings& instance = settings_.instance;
@@ -78,6 +99,10 @@ SimulatedPool::SimulatedPool(const PlanRequest& request, const ParallelConfig& c
   if (config.dpa > 1 && ledger.fits) {
     const std::int64_t tokens = std::min(instance.limits.max_batched_tokens, std::max<std::int64_t>(1, request.workload.isl));
     instance.busiest_ratio = own_part(deployment_.pricer(), deployment_.stages(), {.prefill_sequences = config.dpa, .prefill_tokens = tokens});
+  }
+  if (scheduling.draws_routing && config.ep > 1) {
+    routing_.emplace(routing_draws(request, config));
+    instance.routing = &*routing_;
   }
   settings_.replicas = config.replicas;
   settings_.timer = &timer_;

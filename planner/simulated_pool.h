@@ -26,6 +26,7 @@ struct SchedulingChoice {
   std::int64_t hold_steps = 0;            // TensorRT-LLM's batching wait
   double hold_ratio = 0.9;
   std::int64_t balance_steps = 0;         // TensorRT-LLM's attention-DP balance
+  bool draws_routing = false;             // experts of each step drawn from the popularity law: EP waits for its busiest rank
   std::optional<Seconds> tbt;             // token budget: the largest whose steps beside full decodes last no longer
 };
 
@@ -60,6 +61,7 @@ class SimulatedPool {
   bool mixes_;
   std::string scheduler_;
   PricedTimer timer_;
+  std::optional<RoutingDraws> routing_;
   PoolSettings settings_;
 };
 

@@ -18,4 +18,10 @@ void CacheTier::put(std::uint64_t hash, std::int64_t blocks) {
   }
 }
 
+void CacheTier::clear() {
+  newest_first_.clear();
+  by_hash_.clear();
+  used_ = 0;
+}
+
 }  // namespace shardplan

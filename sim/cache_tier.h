@@ -20,6 +20,7 @@ class CacheTier {
   [[nodiscard]] std::int64_t used() const { return used_; }
   // A block of that identity comes in, or is used: it is the newest now.
   void put(std::uint64_t hash, std::int64_t blocks);
+  void clear();   // a fault
 
  private:
   struct Entry {

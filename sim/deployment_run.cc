@@ -48,19 +48,18 @@ void DeploymentRun::require_sane() const {
   if (decode_ && decode_->settings().instance.block_tokens != pool_.settings().instance.block_tokens) {
     throw InputError("simulation", "the pools have different block sizes", "the same in both");
   }
-  if (input_.tiers.any() && !input_.faults.empty()) throw InputError("simulation", "faults beside lower cache tiers are not simulated", "one of them");
-  if (decode_ && !input_.faults.empty()) throw InputError("simulation", "faults of prefill and decode pools are not simulated", "a pool that serves alone");
   for (const ReplicaFault& fault : input_.faults) {
-    if (fault.replica < 0 || fault.replica >= input_.pool.replicas) throw InputError("simulation", "a fault names no replica", "a number below replicas");
+    const std::int64_t replicas = !fault.of_decode_pool ? input_.pool.replicas : input_.decode_pool ? input_.decode_pool->replicas : 0;
+    if (fault.replica < 0 || fault.replica >= replicas) throw InputError("simulation", "a fault names no replica", "a number below replicas");
     if (fault.until < fault.at) throw InputError("simulation", "a replica is back before it is lost", "at <= until");
   }
 }
 
 SimulationResult DeploymentRun::run() {
   schedule_arrival();
-  for (const ReplicaFault& fault : input_.faults) {
-    schedule(fault.at, EventPriority::kFault, Kind::kDown, fault.replica);
-    schedule(fault.until, EventPriority::kFault, Kind::kUp, fault.replica);
+  for (std::size_t f = 0; f < input_.faults.size(); ++f) {
+    schedule(input_.faults[f].at, EventPriority::kFault, Kind::kDown, static_cast<std::int64_t>(f));
+    schedule(input_.faults[f].until, EventPriority::kFault, Kind::kUp, static_cast<std::int64_t>(f));
   }
   schedule(SimTime(0), EventPriority::kSample, Kind::kSample, 0);
   while (!events_.empty()) {
@@ -75,8 +74,8 @@ SimulationResult DeploymentRun::run() {
 
 bool DeploymentRun::over() const { return recorder_.present() == 0 && !events_.pending(arrival_); }
 
-void DeploymentRun::schedule(SimTime time, EventPriority priority, Kind kind, std::int64_t value) {
-  events_.schedule({.time = time, .priority = priority, .target = this, .argument = value * kKinds + static_cast<std::int64_t>(kind)});
+EventId DeploymentRun::schedule(SimTime time, EventPriority priority, Kind kind, std::int64_t value) {
+  return events_.schedule({.time = time, .priority = priority, .target = this, .argument = value * kKinds + static_cast<std::int64_t>(kind)});
 }
 
 void DeploymentRun::on_event(const Event& event) {
@@ -86,8 +85,8 @@ void DeploymentRun::on_event(const Event& event) {
     case Kind::kReady: return queue(static_cast<RequestSlot>(value));
     case Kind::kHandOver: return hand_over(static_cast<RequestSlot>(value));
     case Kind::kTransfer: return start_transfer(static_cast<RequestSlot>(value));
-    case Kind::kDown: return take_down(static_cast<std::int32_t>(value));
-    case Kind::kUp: return bring_up(static_cast<std::int32_t>(value));
+    case Kind::kDown: return take_down(input_.faults[static_cast<std::size_t>(value)]);
+    case Kind::kUp: return bring_up(input_.faults[static_cast<std::size_t>(value)]);
     case Kind::kSample: return sample();
   }
 }
@@ -187,8 +186,14 @@ void DeploymentRun::hand_over(RequestSlot slot) {
   Request& request = table_[slot];
   pool_.leave(request, request.replica, request.group);
   request.source_replica = request.replica;
-  ensure(decode_->route(request), "decode replicas are never down");
-  decode_->instance(request.replica).expect(slot);
+  send(slot);
+}
+
+void DeploymentRun::send(RequestSlot slot) {
+  Request& request = table_[slot];
+  if (decode_->route(request)) return decode_->instance(request.replica).expect(slot);
+  request.replica = -1;
+  stranded_.push_back(slot);
 }
 
 void DeploymentRun::on_load(RequestSlot slot, std::int64_t host_blocks, std::int64_t remote_blocks) {
@@ -210,7 +215,8 @@ void DeploymentRun::on_load(RequestSlot slot, std::int64_t host_blocks, std::int
 
 void DeploymentRun::on_room(RequestSlot slot) {
   const SimTime start = events_.now() + sim_time(input_.transfer.start_up);
-  schedule(start, start == events_.now() ? EventPriority::kAnswer : EventPriority::kTransfer, Kind::kTransfer, slot);
+  if (moves_.size() < static_cast<std::size_t>(table_.slots())) moves_.resize(static_cast<std::size_t>(table_.slots()));
+  moves_[static_cast<std::size_t>(slot)] = schedule(start, start == events_.now() ? EventPriority::kAnswer : EventPriority::kTransfer, Kind::kTransfer, slot);
 }
 
 void DeploymentRun::start_transfer(RequestSlot slot) {
@@ -225,45 +231,22 @@ void DeploymentRun::start_transfer(RequestSlot slot) {
   links_->start(Bytes(std::llround(bytes)), route, *this, 2 * std::int64_t{slot});
 }
 
-// The first token travels with the cache.
+// The token that the prompt gave travels with the cache.
 void DeploymentRun::on_transferred(std::int64_t tag) {
   const auto slot = static_cast<RequestSlot>(tag / 2);
   if (tag % 2 == 1) {
     if (--loads_left_[static_cast<std::size_t>(slot)] == 0) pool_.instance(table_[slot].replica).loaded(slot);
     return;
   }
-  recorder_.transferred(events_.now() - table_[slot].last_token);
+  recorder_.transferred(events_.now() - table_[slot].prefilled);
   pool_.instance(table_[slot].source_replica).release_source(slot);
-  on_first_token(slot);
-  decode_->instance(table_[slot].replica).receive(slot);
-}
-
-// What was computed is lost, what was answered is not: the rest goes elsewhere.
-void DeploymentRun::take_down(std::int32_t replica) {
-  if (!pool_.up(replica)) return;
-  pool_.set_up(replica, false);
-  pool_.instance(replica).lose();
-  for (RequestSlot slot = 0; slot < table_.slots(); ++slot) {
-    Request& request = table_[slot];
-    const bool inside = request.phase == RequestPhase::kWaiting || request.phase == RequestPhase::kPrefilling || request.phase == RequestPhase::kLost;
-    if (!inside || request.replica != replica) continue;
-    pool_.leave(request, request.replica, request.group);
-    request.phase = RequestPhase::kOutside;
-    request.previous = request.next = kNoRequest;
-    request.holding = {};
-    request.target = request.spec.prompt_tokens + request.outputs;
-    request.scheduled = request.computed = 0;
-    if (!input_.requeue_lost || !pool_.instance(replica).can_compute(request.target)) give_up(slot);
-    else if (pool_.route(request)) pool_.instance(request.replica).enqueue(slot);
-    else homeless_.push_back(slot);
+  if (table_[slot].outputs == 1) {
+    on_first_token(slot);
+  } else {   // computed anew after a fault
+    recorder_.gaps(events_.now() - table_[slot].last_token, SimTime(0), 1, 1);
+    table_[slot].last_token = events_.now();
   }
-}
-
-void DeploymentRun::bring_up(std::int32_t replica) {
-  pool_.set_up(replica, true);
-  std::vector<RequestSlot> waiting;
-  std::swap(waiting, homeless_);
-  for (const RequestSlot slot : waiting) admit(slot);
+  decode_->instance(table_[slot].replica).receive(slot);
 }
 
 void DeploymentRun::give_up(RequestSlot slot) {

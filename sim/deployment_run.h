@@ -28,15 +28,21 @@ class DeploymentRun : public EventTarget, public InstanceObserver, public Transf
 
  private:
   enum class Kind : std::uint8_t { kArrival, kReady, kHandOver, kTransfer, kDown, kUp, kSample };
-  void schedule(SimTime time, EventPriority priority, Kind kind, std::int64_t value);
+  EventId schedule(SimTime time, EventPriority priority, Kind kind, std::int64_t value);
   void schedule_arrival();
   void arrive();
   void admit(RequestSlot slot);
   void queue(RequestSlot slot);
   void hand_over(RequestSlot slot);
   void start_transfer(RequestSlot slot);
-  void take_down(std::int32_t replica);
-  void bring_up(std::int32_t replica);
+  void send(RequestSlot slot);
+  // Faults: deployment_faults.cc.
+  void take_down(const ReplicaFault& fault);
+  void bring_up(const ReplicaFault& fault);
+  void lose_prompt_side(RequestSlot slot, std::int32_t replica);
+  void lose_answer_side(RequestSlot slot, std::int32_t replica);
+  void stop_moving(RequestSlot slot);
+  void start_over(RequestSlot slot);
   void give_up(RequestSlot slot);
   void sample();
   [[nodiscard]] double link_use();
@@ -65,6 +71,8 @@ class DeploymentRun : public EventTarget, public InstanceObserver, public Transf
   SimTime sampled_;
   std::vector<SimTime> tokeniser_free_;     // of each replica
   std::vector<RequestSlot> homeless_;       // every replica is down
+  std::vector<RequestSlot> stranded_;       // cache computed, every decode replica is down: replica -1
+  std::vector<EventId> moves_;              // of caches that wait for the start-up of their transfer, by slot
   EventId arrival_;
   SimTime arrival_time_;
 };

@@ -29,6 +29,13 @@ void FairLinks::start(Bytes bytes, std::span<const std::int32_t> route, Transfer
   schedule_next();
 }
 
+void FairLinks::cancel(const TransferOwner& owner, std::int64_t tag) {
+  advance();
+  std::erase_if(transfers_, [&](const Transfer& transfer) { return transfer.owner == &owner && transfer.tag == tag; });
+  fill();
+  schedule_next();
+}
+
 void FairLinks::advance() {
   const auto elapsed = static_cast<double>((events_.now() - since_).value());
   since_ = events_.now();

@@ -28,6 +28,8 @@ class FairLinks : public EventTarget {
 
   // `route` names links by index (an empty one moves at once); `tag` comes back when the last byte has arrived.
   void start(Bytes bytes, std::span<const std::int32_t> route, TransferOwner& owner, std::int64_t tag);
+  // Transfers of this owner and tag end where they are; nobody is told.
+  void cancel(const TransferOwner& owner, std::int64_t tag);
   [[nodiscard]] std::int64_t active() const { return static_cast<std::int64_t>(transfers_.size()); }
   // Moves the bytes of the transfers under way until now.
   void settle() { advance(); }

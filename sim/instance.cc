@@ -31,6 +31,7 @@ Instance::Instance(std::int32_t id, const InstanceSettings& settings, StepTimer&
   lanes_.resize(static_cast<std::size_t>(settings_.lanes));
   for (Lane& lane : lanes_) {
     lane.stage_lines.resize(timer.stages());
+    lane.done_steps = id;   // replicas draw routings of their own
     for (std::int64_t g = 0; g < settings_.groups; ++g) lane.batches.emplace_back(settings_.block_tokens, !scheduler_->reserves_output());
   }
 }
@@ -68,6 +69,19 @@ void Instance::receive(RequestSlot slot) {
   wake();
 }
 
+void Instance::forget(RequestSlot slot) {
+  Request& request = table_[slot];
+  Group& group = groups_[static_cast<std::size_t>(request.group)];
+  if (request.holding.blocks > 0) {
+    group.pool.give(request.holding.blocks);
+    request.holding = {};
+    --group.seated;
+  } else {
+    table_.erase(group.distant, slot);
+  }
+  wake();
+}
+
 void Instance::release_source(RequestSlot slot) {
   Request& request = table_[slot];
   Group& group = groups_[static_cast<std::size_t>(request.source_group)];
@@ -97,6 +111,7 @@ void Instance::drain(Lane& lane) {
     batch.chunks.clear();
     batch.newcomers.clear();
   }
+  lane.done_steps += ended;
   lane.busy = false;
   lane.last_start = SimTime(-1);
 }

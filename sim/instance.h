@@ -17,6 +17,7 @@
 #include "sim/event_queue.h"
 #include "sim/group.h"
 #include "sim/pool_role.h"
+#include "sim/routing_draws.h"
 #include "sim/schedulers/scheduler.h"
 #include "sim/step_timer.h"
 
@@ -42,6 +43,9 @@ struct InstanceSettings {
   bool prefix_caching = true;
   // Part of a step with prompts that waits for the busiest group; the rest sees the load as if evenly spread.
   double busiest_ratio = 1;
+  // Expert routing is drawn for each step, and the step waits for the rank that is busiest in it; it must outlive the
+  // instance. Null, or batches in flight in a pipeline: as the price has it.
+  const RoutingDraws* routing = nullptr;
 };
 
 // A step, or a run of them, as it ends.
@@ -101,6 +105,8 @@ class Instance : public EventTarget {
   // Decode pools: a request whose cache is elsewhere; on_room when there is place, then `receive` when it has come.
   void expect(RequestSlot slot);
   void receive(RequestSlot slot);
+  // Its cache will not come: its place in the queue, or what was kept for it, is free again.
+  void forget(RequestSlot slot);
   // Looks for prefixes in these tiers too, from now on.
   void use_tiers(const LowerTiers& tiers);
   // What on_load asked for has come.
@@ -133,6 +139,9 @@ class Instance : public EventTarget {
     TimeLine line;                     // decode steps: time of step i is line.at(beyond_low + i*growth)
     std::int64_t beyond_low = 0;
     std::int64_t growth = 0;
+    SimTime routed;                    // of a step, what waits for the busiest EP rank
+    std::int64_t routed_tokens = 0;
+    std::int64_t done_steps = 0;       // of this lane, since the start
     std::vector<TimeLine> stage_lines; // with several lanes
     EventId event;
   };
@@ -150,6 +159,7 @@ class Instance : public EventTarget {
   void launch(std::size_t lane, bool steady);
   void launch_decodes(Lane& lane, bool steady);
   void launch_mixed(Lane& lane);
+  void set_routed(Lane& lane, SimTime routed, std::int64_t tokens) const;
   [[nodiscard]] StepLoad busiest_load(const Lane& lane) const;
   [[nodiscard]] StepLoad spread_load(const Lane& lane) const;
   [[nodiscard]] std::int64_t run_length(Lane& lane, std::int64_t context, std::int64_t high);

@@ -17,6 +17,7 @@ void Instance::finish(std::size_t index) {
     for (const Chunk& chunk : batch.chunks) finish_chunk(groups_[g], batch, chunk);
     batch.chunks.clear();
   }
+  lane.done_steps += lane.steps;
 }
 
 void Instance::record(std::size_t index, const Lane& lane) {
@@ -36,7 +37,14 @@ void Instance::finish_decodes(Lane& lane, Group& group, Batch& batch) {
   const auto newcomers = static_cast<std::int64_t>(batch.newcomers.size());
   for (const RequestSlot slot : batch.newcomers) observer_.on_gaps(first - table_[slot].last_token, SimTime(0), 1, 1);
   observer_.on_gaps(first - batch.last_decode, SimTime(0), 1, decodes.size() - newcomers);
-  if (lane.steps > 1) {
+  if (lane.steps > 1 && lane.routed.value() != 0) {   // no two steps alike
+    SimTime before = time_of_steps(lane, 1);
+    for (std::int64_t step = 2; step <= lane.steps; ++step) {
+      const SimTime then = time_of_steps(lane, step);
+      observer_.on_gaps(then - before, SimTime(0), 1, decodes.size());
+      before = then;
+    }
+  } else if (lane.steps > 1) {
     const SimTime second = lane.line.at(lane.beyond_low + lane.growth);
     observer_.on_gaps(second, SimTime(lane.line.slope * lane.growth), lane.steps - 1, decodes.size());
   }
@@ -73,10 +81,9 @@ void Instance::finish_chunk(Group& group, Batch& batch, const Chunk& chunk) {
   table_.erase(group.prefilling, slot);
   request.phase = RequestPhase::kOutside;
   ++request.outputs;
-  if (request.outputs > 1) observer_.on_gaps(events_.now() - request.last_token, SimTime(0), 1, 1);
-  request.last_token = events_.now();
   const bool last = request.outputs == request.spec.output_tokens;
   if (settings_.role == PoolRole::kPrefill && !last) {
+    request.prefilled = events_.now();
     request.phase = RequestPhase::kHandedOver;
     request.source_group = request.group;
     request.source_holding = request.holding;
@@ -84,6 +91,8 @@ void Instance::finish_chunk(Group& group, Batch& batch, const Chunk& chunk) {
     observer_.on_prefilled(slot);
     return;
   }
+  if (request.outputs > 1) observer_.on_gaps(events_.now() - request.last_token, SimTime(0), 1, 1);
+  request.last_token = events_.now();
   if (request.outputs == 1) observer_.on_first_token(slot);
   if (last) return end(group, slot);
   batch.decodes.join(table_, slot);

@@ -15,6 +15,7 @@ struct LinearLaw {
   SimTime per_position;        // cached, read by a decode
   SimTime per_prompt_token;
   SimTime per_pair;            // of a prompt's query and key
+  SimTime routed;              // of every step, for the busiest EP rank
 };
 
 class LinearTimer : public StepTimer {

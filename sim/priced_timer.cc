@@ -63,14 +63,34 @@ double PricedTimer::fixed_seconds(const BatchShape& shape) const {
   return seconds;
 }
 
+// What experts' products take, times how much of it grows with rows: the rest is weights, read whatever the rows.
+SimTime PricedTimer::routed_time(const BatchShape& shape) const {
+  if (!host_.tells_routed) return SimTime(0);
+  const auto grouped = [this](const BatchShape& of) {
+    double seconds = 0;
+    for (const StageLayers& stage : stages_) seconds += pricer_.stage(stage, of).parts[index_of(StepPart::kGrouped)];
+    return seconds;
+  };
+  constexpr std::int64_t kPart = 8;   // a step an eighth larger
+  BatchShape larger = shape;
+  larger.decode_sequences += (shape.decode_sequences + kPart - 1) / kPart;
+  larger.prefill_tokens += (shape.prefill_tokens + kPart - 1) / kPart;
+  const double tokens = static_cast<double>(shape.decode_sequences + shape.prefill_sequences * shape.prefill_tokens);
+  const double more = static_cast<double>(larger.decode_sequences + larger.prefill_sequences * larger.prefill_tokens) / tokens - 1;
+  const double now = grouped(shape);
+  return SimTime(picoseconds(std::clamp((grouped(larger) - now) / more, 0.0, now)));
+}
+
 void PricedTimer::fill(Cell& cell, TimeLine* lines) {
   BatchShape low{.decode_sequences = cell.sequences, .decode_context = static_cast<double>(cell.low)};
   BatchShape high = low;
   high.decode_context = static_cast<double>(cell.high);
   const std::int64_t positions = cell.sequences * (cell.high - cell.low);
-  cell.latency = {.base = SimTime(picoseconds(fixed_seconds(low) / yield_)), .slope = 0};
+  const double ratio = host_.decode_ratio;
+  cell.routed = routed_time(low);
+  cell.latency = {.base = SimTime(picoseconds(ratio * fixed_seconds(low) / yield_)), .slope = 0};
   for (std::size_t s = 0; s < stages_.size(); ++s) {
-    lines[s] = line_between(decode_seconds(stages_[s], low), decode_seconds(stages_[s], high), positions);
+    lines[s] = line_between(ratio * decode_seconds(stages_[s], low), ratio * decode_seconds(stages_[s], high), positions);
     cell.latency.base += lines[s].base;
     cell.latency.slope += lines[s].slope;
   }
@@ -85,7 +105,7 @@ DecodeTime PricedTimer::decode(std::int64_t sequences, std::int64_t context) {
     cell = {.sequences = sequences, .low = range.low, .high = range.high};
     fill(cell, lines);
   }
-  return {.low = sequences * range.low, .high = sequences * range.high, .latency = cell.latency, .stages = {lines, stages_.size()}};
+  return {.low = sequences * range.low, .high = sequences * range.high, .latency = cell.latency, .routed = cell.routed, .stages = {lines, stages_.size()}};
 }
 
 void PricedTimer::add_price(const BatchShape& shape, double weight_ratio, double& fixed) {
@@ -99,6 +119,16 @@ void PricedTimer::add_price(const BatchShape& shape, double weight_ratio, double
   }
   const double host = fixed_seconds(shape);
   fixed += weight_ratio * (drafts ? beyond(host, fixed_seconds(decodes) / yield_) : host);
+}
+
+// What the decodes would take alone, and what prompts add, by their own ratios.
+void PricedTimer::scale(const BatchShape& shape, double& fixed) {
+  if (host_.decode_ratio == 1 && host_.prefill_ratio == 1) return;
+  const BatchShape decodes{.decode_sequences = shape.decode_sequences, .decode_context = shape.decode_context};
+  const bool alone = shape.decode_sequences == 0;
+  const auto scaled = [this](double whole, double own) { return host_.decode_ratio * own + host_.prefill_ratio * (whole - own); };
+  for (std::size_t s = 0; s < stages_.size(); ++s) seconds_[s] = scaled(seconds_[s], alone ? 0 : decode_seconds(stages_[s], decodes));
+  fixed = scaled(fixed, alone ? 0 : fixed_seconds(decodes) / yield_);
 }
 
 void PricedTimer::mixed(const StepLoad& load, MixedTime& out) {
@@ -115,6 +145,8 @@ void PricedTimer::mixed(const StepLoad& load, MixedTime& out) {
     shape.prefill_prefix = std::max(0.0, pairs_per_token - static_cast<double>(tokens + 1) / 2);
     add_price(shape, weight, fixed);
   }
+  scale(shape, fixed);
+  out.routed = routed_time(shape);
   out.stages.resize(stages_.size());
   out.latency = SimTime(picoseconds(fixed));
   for (std::size_t s = 0; s < stages_.size(); ++s) {

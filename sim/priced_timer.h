@@ -28,6 +28,9 @@ struct HostTimes {
   Seconds per_layer;
   Seconds prefill_launch_per_layer;   // floor of a step with prompts: its launches are not captured
   std::int64_t groups = 1;            // attention groups that share the sequences
+  double decode_ratio = 1;            // a deployment's own points: on all of a decode step
+  double prefill_ratio = 1;           // and on what prompts add to it
+  bool tells_routed = false;          // whether routing is drawn step by step
 };
 
 class PricedTimer : public StepTimer {
@@ -44,11 +47,14 @@ class PricedTimer : public StepTimer {
     std::int64_t low = 0;             // mean context
     std::int64_t high = 0;
     TimeLine latency;
+    SimTime routed;
   };
+  [[nodiscard]] SimTime routed_time(const BatchShape& shape) const;
   void fill(Cell& cell, TimeLine* lines);
   [[nodiscard]] double decode_seconds(const StageLayers& stage, const BatchShape& shape) const;
   [[nodiscard]] double stage_seconds(const StageLayers& stage, const BatchShape& shape) const;
   [[nodiscard]] double fixed_seconds(const BatchShape& shape) const;
+  void scale(const BatchShape& shape, double& fixed);
   void add_price(const BatchShape& shape, double weight_ratio, double& fixed);
 
   const StepPricer& pricer_;

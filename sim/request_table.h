@@ -47,6 +47,7 @@ struct Request {
   Holding source_holding;
 
   SimTime first_scheduled;
+  SimTime prefilled;               // prefill pools: its prompt was computed
   SimTime first_token;
   SimTime last_token;
   bool was_scheduled = false;

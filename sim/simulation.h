@@ -54,7 +54,8 @@ struct TierSettings {
 };
 
 struct ReplicaFault {
-  std::int32_t replica = 0;              // of a pool that serves alone
+  std::int32_t replica = 0;
+  bool of_decode_pool = false;           // else of the first pool
   SimTime at;
   SimTime until;
 };

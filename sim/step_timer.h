@@ -33,12 +33,14 @@ struct DecodeTime {
   std::int64_t low = 0;
   std::int64_t high = 0;
   TimeLine latency;                       // through all stages, hops and host time included
+  SimTime routed;                         // of it, what grows with the rows of the busiest EP rank
   std::span<const TimeLine> stages;       // occupation of each; valid until the next call
 };
 
 struct MixedTime {
   SimTime latency;                        // sum of stages, hops and host time, when no stage has to wait
   std::vector<SimTime> stages;
+  SimTime routed;                         // as of decodes
 };
 
 class StepTimer {

@@ -8,8 +8,7 @@
 namespace shardplan {
 namespace {
 
-constexpr double kStep = 1e-3;  // of a logarithm, for derivatives
-constexpr double kLeastLogStep = 1e-5;
+constexpr double kStep = 1e-3;        // of a logarithm, for derivatives
 constexpr double kMostLogStep = 0.5;  // of one iteration
 constexpr double kMostLogValue = 2.5;
 
@@ -46,7 +45,8 @@ class Fit {
 
   EngineTimesTable run() {
     for (int i = 0; i < options_.iterations && !parameters_.empty(); ++i) {
-      if (improve() < kLeastLogStep) break;
+      if (options_.predict) elsewhere_ = options_.predict(current());
+      if (improve() < options_.least_log_step) break;
     }
     emit();
     return std::move(table_);
@@ -99,6 +99,17 @@ class Fit {
     return {std::log(q.tpot), std::log(q.ttft)};
   }
 
+  [[nodiscard]] bool predicted_elsewhere(const Point& p) const {
+    return !elsewhere_.empty() && elsewhere_[p.row].tpot > 0;
+  }
+
+  // The table as it stands, without spreads.
+  [[nodiscard]] EngineTimesTable current() const {
+    EngineTimesTable out = table_;
+    for (const auto& [key, i] : index_) out.rows.push_back({key.first, key.second, std::exp(value_[i]), 0});
+    return out;
+  }
+
   // Adds one residual with its derivatives by term to the normal equations.
   void accumulate(const Point& p, double residual, const TermVector& by_term, double deviation) {
     const double scaled = residual / deviation;
@@ -124,6 +135,8 @@ class Fit {
       const Observed& measured = points_.rows[p.row].measured;
       TermVector terms = terms_of(p);
       const Logs base = logs_of(p, terms);
+      const bool elsewhere = predicted_elsewhere(p);
+      const Logs seen = elsewhere ? Logs{std::log(elsewhere_[p.row].tpot), std::log(elsewhere_[p.row].ttft)} : base;
       TermVector tpot{}, ttft{};
       std::size_t done = kTimeTerms;
       for (const auto& [term, parameter] : p.moved_by) {
@@ -135,8 +148,10 @@ class Fit {
         tpot[term] = (moved.tpot - base.tpot) / kStep;
         ttft[term] = (moved.ttft - base.ttft) / kStep;
       }
-      if (measured.tpot) accumulate(p, base.tpot - std::log(*measured.tpot), tpot, options_.tpot_deviation);
-      if (measured.ttft) accumulate(p, base.ttft - std::log(*measured.ttft), ttft, options_.ttft_deviation);
+      if (elsewhere) ttft[static_cast<std::size_t>(TimeTerm::kQueue)] = 0;
+      if (measured.tpot) accumulate(p, seen.tpot - std::log(*measured.tpot), tpot, options_.tpot_deviation);
+      const double deviation = elsewhere ? options_.predicted_ttft_deviation : options_.ttft_deviation;
+      if (measured.ttft) accumulate(p, seen.ttft - std::log(*measured.ttft), ttft, deviation);
     }
   }
 
@@ -183,6 +198,7 @@ class Fit {
   const FitPoints& points_;
   EngineTimesTable table_;
   const FitOptions& options_;
+  std::vector<Quantity3> elsewhere_;  // by row; empty: nothing else predicts
   std::vector<Point> data_;
   std::vector<Parameter> parameters_;
   std::map<std::pair<std::size_t, SelectorValues>, int> index_;
@@ -242,7 +258,13 @@ EngineTimesTable fit_engine_times(const FitPoints& points, const EngineTimesTabl
 EngineTimesTable fit_all(const FitPoints& points, const EngineTimesTable& start, const FitOptions& options) {
   std::vector<std::size_t> levels(start.levels.size());
   for (std::size_t i = 0; i < levels.size(); ++i) levels[i] = i;
-  return fit_engine_times(points, start, levels, options);
+  EngineTimesTable fitted = fit_engine_times(points, start, levels, options);
+  if (!options.predict) return fitted;
+  // The closed loop's own queue, with all else as found.
+  std::erase_if(levels, [&](std::size_t i) { return start.levels[i].term != TimeTerm::kQueue; });
+  FitOptions closed = options;
+  closed.predict = nullptr;
+  return fit_engine_times(points, fitted, levels, closed);
 }
 
 EngineTimesTable fit_overlay(const FitPoints& points, const EngineTimesTable& base) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/errors.h"
+#include "planner/benchmark_protocol.h"
 #include "planner/cluster.h"
 #include "planner/deployment.h"
 
@@ -26,6 +27,18 @@ std::string name_of(const RowQuestion& q) {
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", r.model.name, key.dense_format, key.expert_format,
                      r.hardware.name, r.kv_format != nullptr ? r.kv_format->name : "", key.engine, c.pp, c.dpa, c.tp,
                      c.ep, c.moe_tp, c.replicas);
+}
+
+// The workload as its client really sends it: mean lengths, and prompts held back. Nominal where that is not on record.
+LoopTraffic sent_traffic(const RowQuestion& question, Workload& workload) {
+  LoopTraffic traffic = loop_traffic(workload);
+  if (!question.knows_protocol) return traffic;
+  const BenchmarkProtocol protocol = inferencex_protocol(question.request, question.config);
+  const double mean = (1 + protocol.length_ratio) / 2;
+  workload.isl = std::llround(mean * static_cast<double>(workload.isl));
+  workload.osl = std::llround(mean * static_cast<double>(workload.osl));
+  traffic.hold_steps = static_cast<double>(protocol.scheduling.hold_steps);
+  return traffic;
 }
 
 }  // namespace
@@ -78,6 +91,8 @@ PricedRow RowPricer::price(const RowQuestion& question) {
   if (!out.legal) return out;
   PlanRequest request = question.request;
   request.engine_times = shared.request.engine_times;
+  out.osl = static_cast<double>(request.workload.osl);
+  out.traffic = sent_traffic(question, request.workload);
   Deployment deployment(request, question.config, {}, shared.cluster->collectives(), shared.table);
   ServingInput input = deployment.serving_input();
   const EngineTimes shipped = shipped_engine_times().resolve(out.key);
@@ -90,7 +105,6 @@ PricedRow RowPricer::price(const RowQuestion& question) {
   out.waiting = asked - running;
   out.steps = loop_steps(input, request.workload, running);
   out.steps.deviation = part_deviation(input, request.workload, running);
-  out.traffic = loop_traffic(request.workload);
   return out;
 }
 
@@ -140,8 +154,7 @@ Quantity3 serve_row(const PricedRow& row, const EngineTimes& times) {
   Quantity3 out;
   out.tpot = t.tpot;
   out.ttft = t.ttft() + row.waiting / t.requests_per_second;
-  out.throughput =
-      row.concurrency * row.steps.osl / (out.ttft + std::max(0.0, row.steps.osl - 1) * out.tpot) / row.gpus;
+  out.throughput = row.concurrency * row.osl / (out.ttft + std::max(0.0, row.osl - 1) * out.tpot) / row.gpus;
   return out;
 }
 

@@ -24,6 +24,7 @@ struct PricedRow {
   LoopTraffic traffic;
   TimesKey key;
   double waiting = 0;      // requests of a replica that find no place
+  double osl = 1;          // nominal, by which tables derive throughput
   double concurrency = 0;  // of the deployment
   double gpus = 1;
   // Of a static batch: its decode step in the place of `mixed`, launched as steps with prompts are.

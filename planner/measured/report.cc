@@ -39,10 +39,15 @@ void judge_by_loop(ValidateReport& r, const ValidateOptions& options) {
   }
 }
 
+// A simulation of a guessed protocol is not scored where others are known.
+bool scored(const ValidateReport& r, std::size_t i) { return !r.splits_protocols || protocol_is_known(r.rows[i]); }
+
 // What a row's own benchmark gives takes the place of the closed form.
 void judge_by_simulation(ValidateReport& r, const CsvTable& table, const ValidateOptions& options) {
-  r.analytic = errors_of(r.rows, r.judged, [&](std::size_t i) { return holds(r, i); });
-  r.analytic_apart = errors_of(r.rows, r.judged, [&](std::size_t i) { return lacks(r, i); });
+  const auto known = std::count_if(r.rows.begin(), r.rows.end(), protocol_is_known);
+  r.splits_protocols = known > 0 && known < static_cast<std::int64_t>(r.rows.size());
+  r.analytic = errors_of(r.rows, r.judged, [&](std::size_t i) { return scored(r, i) && holds(r, i); });
+  r.analytic_apart = errors_of(r.rows, r.judged, [&](std::size_t i) { return scored(r, i) && lacks(r, i); });
   std::shared_ptr<const EngineTimesTable> times;
   if (options.times != nullptr) times = std::make_shared<const EngineTimesTable>(*options.times);
   const std::vector<SimulatedRow> simulated = simulate_rows(r.rows, table, times);
@@ -75,8 +80,13 @@ void judge_disaggregated(ValidateReport& r, const CsvTable& table) {
 void summarise(ValidateReport& r, std::size_t worst) {
   const auto has_peer = [&](std::size_t i) { return r.priced[i].legal && r.rows[i].peer.tpot.has_value(); };
   const auto any = [&](std::size_t i) { return r.priced[i].legal; };
-  r.overall = errors_of(r.rows, r.judged, [&](std::size_t i) { return holds(r, i); });
-  r.apart = errors_of(r.rows, r.judged, [&](std::size_t i) { return lacks(r, i); });
+  r.overall = errors_of(r.rows, r.judged, [&](std::size_t i) { return scored(r, i) && holds(r, i); });
+  r.apart = errors_of(r.rows, r.judged, [&](std::size_t i) { return scored(r, i) && lacks(r, i); });
+  if (r.splits_protocols) {
+    r.guessed = errors_of(r.rows, r.judged, [&](std::size_t i) { return !scored(r, i) && holds(r, i); });
+    r.guessed_apart = errors_of(r.rows, r.judged, [&](std::size_t i) { return !scored(r, i) && lacks(r, i); });
+    r.apart_count = r.apart.tpot.count;
+  }
   r.peer = peer_errors(r.rows, has_peer);
   r.ours_beside_peer = errors_of(r.rows, r.judged, has_peer);
   r.groups = group_errors(r.rows, r.priced, r.judged, [&](std::size_t i) { return !lacks(r, i); });
@@ -85,7 +95,8 @@ void summarise(ValidateReport& r, std::size_t worst) {
   for (std::size_t i = 0; i < r.rows.size(); ++i) {
     if (holds(r, i)) r.worst.push_back(i);
   }
-  std::stable_sort(r.worst.begin(), r.worst.end(), [&](std::size_t a, std::size_t b) { return tpot_error(r, a) > tpot_error(r, b); });
+  std::stable_sort(r.worst.begin(), r.worst.end(),
+                   [&](std::size_t a, std::size_t b) { return tpot_error(r, a) > tpot_error(r, b); });
   if (r.worst.size() > worst) r.worst.resize(worst);
 }
 
@@ -112,7 +123,8 @@ ValidateReport validate_serving(const CsvTable& table, const ValidateOptions& op
     r.left_out = static_cast<std::int64_t>(all.size() - r.rows.size());
     r.priced = price_rows(r.rows, table);
     judge_by_loop(r, options);
-    if (options.folds) r.folds = fold_lines(r.rows, r.priced, options.times != nullptr ? *options.times : shipped_engine_times());
+    if (options.folds)
+      r.folds = fold_lines(r.rows, r.priced, options.times != nullptr ? *options.times : shipped_engine_times());
     if (options.simulate) judge_by_simulation(r, table, options);
   }
   summarise(r, options.worst);

@@ -15,12 +15,15 @@ struct ValidateReport {
   std::vector<PricedRow> priced;
   std::vector<Judged> judged;
   std::int64_t legal = 0, predicted = 0;
-  std::int64_t left_out = 0;  // rows of other qualities than those asked for
-  QuantityErrors overall;     // rows whose cache holds the concurrency
-  QuantityErrors apart;       // those whose cache cannot
-  bool by_simulation = false; // predicted so; then `simulated` of the rows were, the others by the closed form
+  std::int64_t left_out = 0;   // rows of other qualities than those asked for
+  QuantityErrors overall;      // rows whose cache holds the concurrency
+  QuantityErrors apart;        // those whose cache cannot
+  bool by_simulation = false;  // predicted so; then `simulated` of the rows were, the others by the closed form
   std::int64_t simulated = 0;
-  QuantityErrors analytic, analytic_apart;   // the closed form's, of the same rows
+  QuantityErrors analytic, analytic_apart;  // the closed form's, of the same rows
+  // By simulation, where some rows say what their client sent and others do not: the rows above are those that do.
+  bool splits_protocols = false;
+  QuantityErrors guessed, guessed_apart;  // of those that do not
   std::int64_t apart_count = 0;
   QuantityErrors peer, ours_beside_peer;  // on the rows that the other planner predicts, all of them
   std::vector<GroupErrors> groups;
@@ -34,7 +37,7 @@ struct ValidateOptions {
   const EngineTimesTable* times = nullptr;  // nullptr: as shipped
   bool folds = false;
   std::size_t worst = 10;
-  bool simulate = false;                    // by simulation of each row's benchmark
+  bool simulate = false;  // by simulation of each row's benchmark
 };
 
 // InputError on a malformed table.

@@ -207,9 +207,12 @@ std::vector<ServingRow> read_serving_rows(const CsvTable& table) {
   return rows;
 }
 
+bool protocol_is_known(const ServingRow& row) { return row.protocol == "inferencex"; }
+
 RowQuestion question_of(const ServingRow& row, const CsvTable& table) {
   const CsvRow cells{row.line, {}};
   RowQuestion out;
+  out.knows_protocol = protocol_is_known(row);
   PlanRequest& request = out.request;
   request.model = find_model(row.model, table.where(cells, "model"));
   try {

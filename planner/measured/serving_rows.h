@@ -34,10 +34,14 @@ struct ServingRow {
 // Refuses a malformed table whole.
 [[nodiscard]] std::vector<ServingRow> read_serving_rows(const CsvTable& table);
 
+// Whether what a row's client sent is on record; without a word on it the lengths are taken as they stand.
+[[nodiscard]] bool protocol_is_known(const ServingRow& row);
+
 // A row as the planner's question. Models, machines and formats are looked up: InputError naming line and column.
 struct RowQuestion {
-  PlanRequest request;
+  PlanRequest request;  // its lengths are the nominal ones
   ParallelConfig config;
+  bool knows_protocol = false;
 };
 [[nodiscard]] RowQuestion question_of(const ServingRow& row, const CsvTable& table);
 

@@ -65,7 +65,7 @@ class AzureTrace : public TraceReader {
     out.id = row_++;
     out.prompt_tokens = rows_.integer(prompt_, 1, kMaxRequestTokens);
     out.output_tokens = rows_.integer(output_, 1, kMaxRequestTokens);
-    out.arrival = clock_.arrival(ticks, rows_.reader());
+    out.arrival = clock_.arrival(ticks, rows_.reader(), rows_.text(time_));
     return true;
   }
 

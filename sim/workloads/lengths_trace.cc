@@ -25,7 +25,7 @@ class LengthsTrace : public TraceReader {
     out.arrival = SimTime(0);
     if (arrival_ >= 0) {
       const double seconds = rows_.number(static_cast<std::size_t>(arrival_), 0, kMaxArrivalSeconds);
-      out.arrival = clock_.arrival(std::llround(seconds * kTicksPerSecond), rows_.reader());
+      out.arrival = clock_.arrival(std::llround(seconds * kTicksPerSecond), rows_.reader(), rows_.text(static_cast<std::size_t>(arrival_)));
     }
     return true;
   }

@@ -24,7 +24,8 @@ class MooncakeTrace : public TraceReader {
     out.id = row_++;
     out.prompt_tokens = row.integer("input_length", 1, kMaxRequestTokens);
     out.output_tokens = row.integer("output_length", 1, kMaxRequestTokens);
-    out.arrival = clock_.arrival(std::llround(row.number("timestamp", 0, kMaxMilliseconds) * kTicksPerMillisecond), lines_);
+    out.arrival = clock_.arrival(std::llround(row.number("timestamp", 0, kMaxMilliseconds) * kTicksPerMillisecond), lines_,
+                                  place_of_key(lines_.line(), "timestamp"));
     read_hashes(row, out);
     return true;
   }

@@ -22,7 +22,8 @@ class RequestLog : public TraceReader {
     out.id = row_++;
     out.prompt_tokens = row.integer("input_toks", 1, kMaxRequestTokens);
     out.output_tokens = row.integer("output_toks", 1, kMaxRequestTokens);
-    out.arrival = clock_.arrival(std::llround(row.number("arrival_time", 0, kMaxSeconds) * kTicksPerSecond), lines_);
+    out.arrival = clock_.arrival(std::llround(row.number("arrival_time", 0, kMaxSeconds) * kTicksPerSecond), lines_,
+                                  place_of_key(lines_.line(), "arrival_time"));
     return true;
   }
 

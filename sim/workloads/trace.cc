@@ -36,15 +36,20 @@ std::unique_ptr<TraceReader> open_trace(const std::string& path) {
   throw InputError(first.where(), "the first line is no trace's that is known", "one of: " + known);
 }
 
-SimTime ArrivalClock::arrival(std::int64_t ticks, const LineReader& reader) {
+std::string_view place_of_key(std::string_view line, std::string_view key) {
+  const std::size_t at = line.find('"' + std::string(key) + '"');
+  return at == std::string_view::npos ? line : line.substr(at);
+}
+
+SimTime ArrivalClock::arrival(std::int64_t ticks, const LineReader& reader, std::string_view part) {
   if (!started_) first_ = ticks;
   started_ = true;
   const std::int64_t since = ticks - first_;
   if (since > kMaxSimTime.value() / kPicosecondsPerTick) {
-    throw InputError(reader.where(), "arrives later than can be simulated", "a trace of at most 46 days");
+    throw InputError(reader.where(part), "arrives later than can be simulated", "a trace of at most 46 days");
   }
   const bool back = since < 0 || SimTime(since * kPicosecondsPerTick) < last_;
-  if (back) throw InputError(reader.where(), "arrives before the row above it", "rows in the order of arrival");
+  if (back) throw InputError(reader.where(part), "arrives before the row above it", "rows in the order of arrival");
   const SimTime time(since * kPicosecondsPerTick);
   last_ = time;
   return time;

@@ -40,11 +40,15 @@ struct TraceFormat {
 [[nodiscard]] std::unique_ptr<TraceReader> open_mooncake_trace(const std::string& path);
 [[nodiscard]] std::unique_ptr<TraceReader> open_request_log(const std::string& path);
 
+// Where a row of JSON lines has a key; the whole row where it does not.
+[[nodiscard]] std::string_view place_of_key(std::string_view line, std::string_view key);
+
 // Arrivals counted from the first one, never going back.
 class ArrivalClock {
  public:
-  // `ticks` is the row's own time in units of 100 ns. InputError naming the reader's line when it goes back or beyond the range.
-  [[nodiscard]] SimTime arrival(std::int64_t ticks, const LineReader& reader);
+  // `ticks` is the row's own time in units of 100 ns, written as `part` of the reader's line. InputError naming line and
+  // column when it goes back or beyond the range.
+  [[nodiscard]] SimTime arrival(std::int64_t ticks, const LineReader& reader, std::string_view part);
 
  private:
   bool started_ = false;

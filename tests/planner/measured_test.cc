@@ -115,6 +115,30 @@ EngineTimesTable made_times() {
                            "made");
 }
 
+TEST_CASE("Residuals from elsewhere: the closed loop's own given back make the same fit, others move it") {
+  EngineTimesTable truth = made_times();
+  truth.rows = {{0, {"trtllm"}, 0.5, 0}, {2, {"vllm", "", "hopper"}, 1.4, 0}};
+  const Made made(truth);
+  FitOptions options;
+  const FitPoints points{made.rows, made.priced, made.all};
+  const EngineTimesTable plain = fit_all(points, made_times(), options);
+  double factor = 1;
+  options.predicted_ttft_deviation = options.ttft_deviation;
+  options.predict = [&](const EngineTimesTable& table) {
+    std::vector<Quantity3> out;
+    for (const PricedRow& row : made.priced) {
+      out.push_back(serve_row(row, table.resolve(row.key)));
+      out.back().tpot *= factor;
+    }
+    return out;
+  };
+  const TimesKey key = made.priced.front().key;
+  const double expected = plain.resolve(key).host.per_step.value();
+  CHECK(fit_all(points, made_times(), options).resolve(key).host.per_step.value() == Approx(expected).epsilon(1e-3));
+  factor = 1.05;   // predictions 5 % long: the fit shortens what it can
+  CHECK(fit_all(points, made_times(), options).resolve(key).host.per_step.value() < expected);
+}
+
 TEST_CASE("A fit finds the ratios that its points were made with") {
   EngineTimesTable truth = made_times();
   truth.rows = {{0, {"trtllm"}, 0.5, 0}, {2, {"vllm", "", "hopper"}, 1.4, 0}};

@@ -98,6 +98,52 @@ TEST_CASE("Two caches on their way share the link") {
   CHECK(milliseconds(run.records.of(1).ttft()) == 210 + 5 + 200);
 }
 
+// Two decode instances over the same links: one is lost while the cache is on its way to it, at 150.
+ListedRun with_fault(const ReplicaFault& fault, std::int64_t outputs, std::int64_t decode_replicas, bool requeue = true) {
+  LinearTimer decode_timer(round_law());
+  return ListedRun({{0, 100, outputs}}, [&](SimulationInput& input) {
+    input.decode_pool = PoolSettings{.instance = input.pool.instance, .replicas = decode_replicas, .timer = &decode_timer};
+    input.pool.instance.limits.max_batched_tokens = 1000;
+    input.transfer = {.bytes_per_token_ratio = 1e7, .start_up = Seconds(5e-3), .sender = BytesPerSecond(1e10), .receiver = BytesPerSecond(1e10)};
+    input.faults = {fault};
+    input.requeue_lost = requeue;
+  });
+}
+
+ReplicaFault fault_at(bool of_decode_pool, std::int64_t at, std::int64_t until) {
+  return {.replica = 0, .of_decode_pool = of_decode_pool, .at = SimTime(at * kMillisecond), .until = SimTime(until * kMillisecond)};
+}
+
+TEST_CASE("A decode instance lost while a cache is on its way to it: the cache goes to another") {
+  const ListedRun run = with_fault(fault_at(true, 150, 5000), 3, 2);
+  CHECK(run.result.requests.completed == 1);
+  CHECK(milliseconds(run.records.of(0).ttft()) == 150 + 5 + 100);   // the prompt is not computed again
+  CHECK(milliseconds(run.records.of(0).e2e()) == 255 + 22);
+  CHECK(run.result.itl.count == 2);
+}
+
+TEST_CASE("With every decode instance lost a cache waits at its source") {
+  const ListedRun run = with_fault(fault_at(true, 150, 400), 3, 1);
+  CHECK(milliseconds(run.records.of(0).ttft()) == 400 + 5 + 100);
+}
+
+TEST_CASE("A prefill instance lost while its cache is on its way: the prompt is computed again when it is back") {
+  const ListedRun run = with_fault(fault_at(false, 150, 300), 3, 1);
+  CHECK(run.result.requests.completed == 1);
+  CHECK(milliseconds(run.records.of(0).ttft()) == 300 + 110 + 5 + 100);
+  CHECK(run.result.itl.count == 2);
+  CHECK(with_fault(fault_at(false, 150, 300), 3, 1, false).result.requests.failed == 1);
+}
+
+TEST_CASE("A decode instance lost with a request half answered: prompt and answer are computed again, the answer goes on") {
+  // The first token at 215, two more by 237; the fourth is lost at 240. 103 tokens anew: 113 ms, then the way over.
+  const ListedRun run = with_fault(fault_at(true, 240, 250), 6, 1);
+  CHECK(run.result.requests.completed == 1);
+  CHECK(milliseconds(run.records.of(0).ttft()) == 215);
+  CHECK(milliseconds(run.records.of(0).e2e()) == 240 + 113 + 5 + 103 + 2 * 11);
+  CHECK(run.result.itl.count == 5);
+}
+
 TEST_CASE("A full decode pool holds caches back at their source") {
   // Eight blocks of 16 hold one request of 100 + 3 tokens: the second cache moves when the first request has ended.
   const ListedRun run = paired({{0, 100, 3}, {0, 100, 3}}, 8);

@@ -54,16 +54,23 @@ Scenario any_scenario() {
     s.input.decode_pool = PoolSettings{.instance = any_instance(true), .replicas = *rc::gen::inRange<std::int64_t>(1, 4), .router = "least_requests"};
     s.input.transfer = {.bytes_per_token_ratio = 1000, .start_up = Seconds(1e-3), .sender = BytesPerSecond(1e6), .receiver = BytesPerSecond(5e5),
                         .fabric = BytesPerSecond(2e6)};
-  } else if (*rc::gen::inRange(0, 3) == 0) {
-    const SimTime at(*rc::gen::inRange<std::int64_t>(0, 2000) * kMillisecond);
-    s.input.faults.push_back({.replica = 0, .at = at, .until = at + SimTime(*rc::gen::inRange<std::int64_t>(0, 3000) * kMillisecond)});
-    s.input.requeue_lost = *rc::gen::arbitrary<bool>();
   } else if (*rc::gen::arbitrary<bool>()) {
     s.input.tiers = {.host_blocks = *rc::gen::inRange<std::int64_t>(0, 60), .remote_blocks = *rc::gen::inRange<std::int64_t>(0, 200),
                      .bytes_per_block_ratio = 1000, .host_link = BytesPerSecond(1e6), .remote_link = BytesPerSecond(1e5)};
   }
+  for (std::int64_t faults = *rc::gen::inRange<std::int64_t>(-3, 4); faults > 0; --faults) {
+    const SimTime at(*rc::gen::inRange<std::int64_t>(0, 2000) * kMillisecond);
+    s.input.faults.push_back({.replica = 0, .of_decode_pool = pair && *rc::gen::arbitrary<bool>(), .at = at,
+                              .until = at + SimTime(*rc::gen::inRange<std::int64_t>(0, 3000) * kMillisecond)});
+    s.input.requeue_lost = *rc::gen::arbitrary<bool>();
+  }
   s.law = {.fixed = SimTime(*rc::gen::inRange<std::int64_t>(1, 20) * kMillisecond), .per_decode = SimTime(*rc::gen::inRange<std::int64_t>(0, kMillisecond)),
            .per_position = SimTime(*rc::gen::inRange<std::int64_t>(0, 1'000'000)), .per_prompt_token = SimTime(*rc::gen::inRange<std::int64_t>(0, kMillisecond))};
+  if (*rc::gen::arbitrary<bool>()) {
+    static const RoutingDraws kDraws({{0.5, 0.4}, {0.5, 0.4}, {1, 0.7}}, 3, 1);
+    s.input.pool.instance.routing = &kDraws;
+    s.law.routed = s.law.fixed / 2;
+  }
   s.workload = *rc::gen::inRange(0, 3);
   s.requests = *rc::gen::inRange<std::int64_t>(1, 60);
   s.concurrency = *rc::gen::inRange<std::int64_t>(1, 20);

@@ -11,7 +11,7 @@
 #include "sim/metrics/series_file.h"
 #include "tools/cli/flag_builders.h"
 #include "tools/cli/output.h"
-#include "tools/documents/simulate_document.h"
+#include "tools/documents/simulate_page.h"
 #include "tools/documents/streamed_file.h"
 #include "tools/request/ask.h"
 #include "tools/request/make_request.h"
@@ -27,7 +27,9 @@ constexpr const char* kHelp =
     "One configuration under single requests: a recorded trace (--trace), a closed loop (--concurrency) or an open one\n"
     "(--request-rate), conversations too, step by step under an engine's scheduler. Times have distributions, bursts queue,\n"
     "a full cache preempts, replicas fail. --prefill-* and --decode-* split the phases over two pools; --find-rate looks for\n"
-    "the rate that still meets the targets. A configuration that is illegal or does not fit is an answer too.";
+    "the rate that still meets the targets. A log with times of its own answers is compared with, request by request.\n"
+    "An --output that ends in .html is a page with distributions. A configuration that is illegal or does not fit is an\n"
+    "answer too.";
 
 constexpr double kAttainment = 0.9;
 
@@ -42,6 +44,23 @@ void add_file_flags(FlagGroup& group, SimulateFiles& files) {
   group.flags.push_back(text_flag("--series", "FILE", "queue, batch, cache and links over time (CSV)", files.series));
 }
 
+// To a file and to the answer.
+class KeepingSink : public RecordSink {
+ public:
+  KeepingSink(RecordSink* file, std::vector<RequestRecord>* kept) : file_(file), kept_(kept) {}
+  void add(const RequestRecord& record) override {
+    if (file_ != nullptr) file_->add(record);
+    if (kept_ != nullptr && kept_->size() < kMostKept) kept_->push_back(record);
+  }
+
+ private:
+  static constexpr std::size_t kMostKept = 1'000'000;
+  RecordSink* file_;
+  std::vector<RequestRecord>* kept_;
+};
+
+bool is_page(const Output& output) { return !output.json && output.file.ends_with(".html"); }
+
 SimulationResult run(const SimulateAnswer& answer, const SimulationSettings& settings) {
   const EstimateAnswer& e = answer.estimate;
   if (!answer.decode) return simulate_config(e.request, e.config, answer.traffic, settings);
@@ -49,7 +68,7 @@ SimulationResult run(const SimulateAnswer& answer, const SimulationSettings& set
 }
 
 // Runs it; the files appear when it has ended.
-SimulationResult run_with_files(const SimulateAnswer& answer, SimulationSettings settings, const SimulateFiles& files) {
+SimulationResult run_with_files(const SimulateAnswer& answer, SimulationSettings settings, const SimulateFiles& files, std::vector<RequestRecord>* kept) {
   std::optional<StreamedFile> timeline_file, records_file, series_file;
   std::optional<Timeline> timeline;
   std::optional<CsvRecords> records;
@@ -57,7 +76,8 @@ SimulationResult run_with_files(const SimulateAnswer& answer, SimulationSettings
   if (!files.records.empty()) records.emplace(records_file.emplace(files.records).stream());
   if (!files.series.empty()) series_file.emplace(files.series);
   if (timeline) settings.timeline = &*timeline;
-  if (records) settings.records = &*records;
+  KeepingSink sink(records ? &*records : nullptr, kept);
+  if (records || kept != nullptr) settings.records = &sink;
   const SimulationResult result = run(answer, settings);
   timeline.reset();   // closes the array
   if (series_file) write_series(result.series, series_file->stream());
@@ -98,14 +118,20 @@ PlanRequest question_of(RequestFlags& flags) {
   return question;
 }
 
-SimulateAnswer answer_of(RequestFlags& flags, const SimulateFiles& files) {
+// What a log says that its requests met.
+std::vector<RecordedAnswer> answers_in(const SimulatedTraffic& traffic, const Workload& workload) {
+  const bool replayed = !traffic.trace.empty() && !workload.concurrency && !workload.requests_per_second && traffic.trace_speed_ratio == 1;
+  return replayed && is_request_log(traffic.trace) ? recorded_answers(traffic.trace) : std::vector<RecordedAnswer>{};
+}
+
+SimulateAnswer answer_of(RequestFlags& flags, const SimulateFiles& files, bool keep) {
   SimulateAnswer answer;
   answer.traffic = make_traffic(flags);
   const PlanRequest question = question_of(flags);
   const std::optional<PoolConfigs> pools = make_pools(flags, question.model);
   const ParallelConfig asked = pools ? pools->prefill : complete_config(flags.parallel, question.model, flags.machine.gpus.value_or(0));
   const ParallelConfig config = engine_of(question).settled(question.model, asked);
-  const SimulationSettings settings = make_simulation_settings(flags, config);
+  const SimulationSettings settings = make_simulation_settings(flags, config, pools ? &pools->decode : nullptr);
   answer.estimate = estimate_of(question, config);
   if (pools) {
     answer.decode = estimate_of(answer.estimate.request, pools->decode);
@@ -113,7 +139,10 @@ SimulateAnswer answer_of(RequestFlags& flags, const SimulateFiles& files) {
   }
   if (!runs(answer.estimate) || (answer.decode && !runs(*answer.decode))) return answer;
   if (flags.simulate.capacity.find_rate) look_for_rate(answer, flags, settings);
-  if (!answer.capacity || answer.capacity->requests_per_second > 0) answer.result = run_with_files(answer, settings, files);
+  if (answer.capacity && answer.capacity->requests_per_second == 0) return answer;
+  const std::vector<RecordedAnswer> answers = answers_in(answer.traffic, question.workload);
+  answer.result = run_with_files(answer, settings, files, keep || !answers.empty() ? &answer.records : nullptr);
+  if (!answers.empty()) answer.recorded = paired_answers(answers, answer.records, times_of(answer.estimate.request).host.first_token);
   return answer;
 }
 
@@ -136,8 +165,12 @@ void run_simulate(const Words& words) {
   check_output({.file = files.timeline});
   check_output({.file = files.records});
   check_output({.file = files.series});
-  const SimulateAnswer answer = answer_of(flags, files);
-  deliver(output, [&] { return simulate_table(answer, flags); }, [&] { return simulate_document(flags, answer); });
+  const SimulateAnswer answer = answer_of(flags, files, is_page(output));
+  const auto text = [&] {
+    const std::string table = simulate_table(answer, flags);
+    return is_page(output) ? simulate_page(answer, table) : table;
+  };
+  deliver(output, text, [&] { return simulate_document(flags, answer); });
 }
 
 }  // namespace shardplan

@@ -90,6 +90,12 @@ Document result_document(const SimulationResult& result) {
           {"series", series_document(result.series)}};
 }
 
+Document recorded_document(const AnswerErrors& e) {
+  return {{"requests", e.requests},
+          {"ttft", {{"mean_ape", e.ttft_mean_ratio}, {"median_ape", e.ttft_median_ratio}, {"p50_ratio", e.ttft_p50_ratio}, {"p90_ratio", e.ttft_p90_ratio}}},
+          {"tpot", {{"mean_ape", e.tpot_mean_ratio}, {"median_ape", e.tpot_median_ratio}}}};
+}
+
 }  // namespace
 
 std::vector<DataMovement> movement_of(const SimulateAnswer& answer) {
@@ -125,6 +131,7 @@ std::string simulate_document(const RequestFlags& flags, const SimulateAnswer& a
   document["data_movement"] = movement_document(movement_of(answer));
   if (answer.capacity) document["capacity"] = capacity_document(*answer.capacity);
   if (answer.result) document.update(result_document(*answer.result));
+  if (!answer.recorded.empty()) document["recorded"] = recorded_document(errors_of(answer.recorded));
   document["steady_state"] = has_steady_state(answer) ? serving_document(priced.plan.serving) : Document(nullptr);
   document["run"] = run_document();
   return text_of(document);

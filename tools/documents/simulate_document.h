@@ -6,6 +6,7 @@
 
 #include "planner/capacity.h"
 #include "planner/data_movement.h"
+#include "planner/recorded_run.h"
 #include "planner/simulated_traffic.h"
 #include "sim/simulation.h"
 #include "tools/documents/estimate_document.h"
@@ -18,6 +19,8 @@ struct SimulateAnswer {
   SimulatedTraffic traffic;
   std::optional<SimulationResult> result;    // nothing: illegal, or does not fit
   std::optional<Capacity> capacity;          // when the rate was looked for
+  std::vector<RequestRecord> records;        // kept for a page, and beside a log that has answers
+  std::vector<AnswerPair> recorded;          // a log's answers beside the simulated ones
   [[nodiscard]] std::int64_t gpus() const { return estimate.config.gpus() + (decode ? decode->config.gpus() : 0); }
 };
 

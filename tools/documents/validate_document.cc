@@ -86,6 +86,10 @@ std::string validate_document(const ValidateReport& r) {
     document["simulated"] = r.simulated;
     if (r.analytic.tpot.count > 0) document["analytic"] = errors_document(r.analytic);
     if (r.analytic.tpot.count > 0) document["analytic"]["cache_cannot_hold"] = errors_document(r.analytic_apart);
+    if (r.splits_protocols) {
+      document["unknown_protocol"] = errors_document(r.guessed);
+      document["unknown_protocol"]["cache_cannot_hold"] = errors_document(r.guessed_apart);
+    }
   }
   document["beside_peer"] = {{"ours", errors_document(r.ours_beside_peer)}, {"peer", errors_document(r.peer)}};
   document["rank"] = {{"ours", rank_document(r.rank)}, {"peer", rank_document(r.peer_rank)}};

@@ -97,31 +97,38 @@ SimulatedTraffic synthetic_traffic(const TrafficFlags& t, const WorkloadFlags& w
   return traffic;
 }
 
-// "R@AT:UNTIL" or "rank:R@AT:UNTIL".
-ReplicaFault parse_fault(const std::string& text, const ParallelConfig& config) {
+// "R@AT:UNTIL" or "rank:R@AT:UNTIL", after "prefill:" or "decode:" where there are two pools.
+ReplicaFault parse_fault(const std::string& text, const ParallelConfig& config, const ParallelConfig* decode) {
   const std::string where = "--faults";
-  const bool rank = text.rfind("rank:", 0) == 0;
-  const std::string rest = rank ? text.substr(5) : text;
+  const auto of_pool = [&](const char* name) { return decode != nullptr && text.rfind(std::string(name) + ":", 0) == 0; };
+  const bool of_decode = of_pool("decode");
+  const std::string own = of_decode || of_pool("prefill") ? text.substr(text.find(':') + 1) : text;
+  const bool rank = own.rfind("rank:", 0) == 0;
+  const std::string rest = rank ? own.substr(5) : own;
   const std::size_t at = rest.find('@');
   const std::size_t colon = rest.find(':', at == std::string::npos ? 0 : at);
-  if (at == std::string::npos || colon == std::string::npos) {
-    throw InputError(where, "\"" + text + "\" is no fault", "REPLICA@FROM:UNTIL in seconds, as 0@30:90");
+  const bool named = decode == nullptr || own.size() < text.size();
+  if (at == std::string::npos || colon == std::string::npos || !named) {
+    throw InputError(where, "\"" + text + "\" is no fault",
+                     decode == nullptr ? "REPLICA@FROM:UNTIL in seconds, as 0@30:90" : "prefill:REPLICA@FROM:UNTIL or decode:REPLICA@FROM:UNTIL in seconds");
   }
-  const std::int64_t parts = rank ? config.gpus() : config.replicas;
+  const ParallelConfig& of = of_decode ? *decode : config;
+  const std::int64_t parts = rank ? of.gpus() : of.replicas;
   const std::int64_t number = parse_count(rest.substr(0, at), where, {0, parts - 1});
   const auto seconds = [&](const std::string& s) { return sim_time(Seconds(s == "0" ? 0 : parse_number(s, where, {0, kMostSeconds}))); };
-  const ReplicaFault fault{.replica = static_cast<std::int32_t>(rank ? number / config.instance_gpus() : number),
+  const ReplicaFault fault{.replica = static_cast<std::int32_t>(rank ? number / of.instance_gpus() : number),
+                           .of_decode_pool = of_decode,
                            .at = seconds(rest.substr(at + 1, colon - at - 1)),
                            .until = seconds(rest.substr(colon + 1))};
   if (fault.until < fault.at) throw InputError(where, "\"" + text + "\" is back before it is lost", "FROM before UNTIL");
   return fault;
 }
 
-std::vector<ReplicaFault> parse_faults(const std::string& text, const ParallelConfig& config) {
+std::vector<ReplicaFault> parse_faults(const std::string& text, const ParallelConfig& config, const ParallelConfig* decode) {
   std::vector<ReplicaFault> faults;
   for (std::size_t from = 0; !text.empty() && from <= text.size();) {
     const std::size_t comma = std::min(text.find(',', from), text.size());
-    faults.push_back(parse_fault(text.substr(from, comma - from), config));
+    faults.push_back(parse_fault(text.substr(from, comma - from), config, decode));
     from = comma + 1;
   }
   return faults;
@@ -135,6 +142,7 @@ SchedulingChoice make_scheduling(const SchedulingFlags& s) {
   choice.prefix_caching = !s.no_prefix_caching;
   choice.skip_ahead = !s.one_by_one;
   choice.mixed_chunk = s.mixed_chunk;
+  choice.draws_routing = s.draw_routing;
   choice.long_prompt_tokens = s.long_prompt_tokens.value_or(0);
   choice.hold_steps = s.batch_wait_iterations.value_or(0);
   choice.hold_ratio = s.batch_wait_ratio.value_or(choice.hold_ratio);
@@ -192,14 +200,14 @@ SimulatedTraffic make_traffic(RequestFlags& flags) {
   return traffic;
 }
 
-SimulationSettings make_simulation_settings(const RequestFlags& flags, const ParallelConfig& config) {
+SimulationSettings make_simulation_settings(const RequestFlags& flags, const ParallelConfig& config, const ParallelConfig* decode) {
   const SimulateFlags& s = flags.simulate;
   SimulationSettings settings;
   settings.scheduling = make_scheduling(s.scheduling);
   if (!s.scheduling.router.empty()) settings.routing.router = s.scheduling.router;
   settings.routing.sees_groups = !s.scheduling.router_sees_instances;
   settings.tiers = make_tiers(s.tiers);
-  settings.faults = parse_faults(s.faults.faults, config);
+  settings.faults = parse_faults(s.faults.faults, config, decode);
   settings.requeue_lost = s.faults.policy != "fail";
   settings.max_waiting = s.scheduling.max_waiting.value_or(0);
   if (s.traffic.stop_after_seconds) settings.stop_after = Seconds(*s.traffic.stop_after_seconds);

@@ -13,7 +13,7 @@ namespace shardplan {
 [[nodiscard]] SimulatedTraffic make_traffic(RequestFlags& flags);
 
 // `config` names the replicas that ranks belong to. Sinks are the caller's.
-[[nodiscard]] SimulationSettings make_simulation_settings(const RequestFlags& flags, const ParallelConfig& config);
+[[nodiscard]] SimulationSettings make_simulation_settings(const RequestFlags& flags, const ParallelConfig& config, const ParallelConfig* decode);
 
 // The pools asked for; nothing: one pool that serves both phases.
 [[nodiscard]] std::optional<PoolConfigs> make_pools(const RequestFlags& flags, const ModelSpec& model);

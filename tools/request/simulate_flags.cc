@@ -60,6 +60,7 @@ FlagGroup scheduling_flags(SchedulingFlags& s) {
                       {1, kMostTokens}),
            number_flag("--tbt-ms", "MS", "the token budget is the largest whose steps last no longer", s.tbt_ms,
                        {0, kMostMilliseconds}),
+           switch_flag("--draw-routing", "experts of each step are drawn from --expert-load: EP waits for the busiest rank of this step", s.draw_routing),
            switch_flag("--mixed-chunk", "SGLang: decodes join the steps of prompts", s.mixed_chunk),
            count_flag("--batch-wait-iterations", "TensorRT-LLM: most steps that prompts are held back (0)",
                       s.batch_wait_iterations, {0, kMostBlock}),
@@ -86,7 +87,7 @@ FlagGroup tier_flags(TierFlags& t) {
 FlagGroup fault_flags(FaultFlags& f) {
   return {"Faults",
           {text_flag("--faults", "R@AT:UNTIL,..",
-                     "replica R is lost at AT seconds and back at UNTIL; rank:R for the replica of a GPU", f.faults),
+                     "replica R is lost at AT seconds and back at UNTIL; rank:R for the replica of a GPU; of two pools: prefill:R@.., decode:R@..", f.faults),
            choice_flag<std::string>("--fault-policy", "what becomes of its requests (requeue)", f.policy,
                                     {{"requeue", "requeue"}, {"fail", "fail"}})}};
 }

@@ -21,7 +21,7 @@ struct SchedulingFlags {
   std::string scheduler, router, chunked_prefill;
   std::optional<std::int64_t> long_prompt_tokens, batch_wait_iterations, balance_iterations, max_waiting;
   std::optional<double> batch_wait_ratio, tbt_ms;
-  bool synchronous = false, no_prefix_caching = false, mixed_chunk = false, one_by_one = false, router_sees_instances = false;
+  bool synchronous = false, no_prefix_caching = false, mixed_chunk = false, draw_routing = false, one_by_one = false, router_sees_instances = false;
 };
 
 struct TierFlags {

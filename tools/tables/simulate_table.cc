@@ -100,6 +100,12 @@ std::string pool_lines(const EstimateAnswer& pool, const std::string& role) {
   return text;
 }
 
+std::string recorded_lines(const AnswerErrors& e) {
+  return fmt::format("\n  against the log, {}: TPOT {:.1f} % off on average, {:.1f} % median; TTFT {:.1f} %, {:.1f} % median; p50 and p90 of TTFT {:.2f} and {:.2f} of the measured\n",
+                     counted(e.requests, "request"), e.tpot_mean_ratio * 100, e.tpot_median_ratio * 100, e.ttft_mean_ratio * 100, e.ttft_median_ratio * 100,
+                     e.ttft_p50_ratio, e.ttft_p90_ratio);
+}
+
 std::string capacity_line(const Capacity& capacity, const RequestFlags& flags) {
   const std::string attainment = in_percent(flags.simulate.capacity.attainment.value_or(0.9));
   if (capacity.requests_per_second == 0) return fmt::format("  capacity    no rate: even a trickle does not meet the targets for {} of its requests\n", attainment);
@@ -118,7 +124,8 @@ std::string simulate_table(const SimulateAnswer& answer, const RequestFlags& fla
   const std::string& asked = flags.simulate.scheduling.scheduler;
   const std::string scheduler = asked.empty() ? scheduler_of_engine(estimate.request) : asked;
   text += fmt::format("\nSimulated under the {} scheduler: {}; {}\n", scheduler, load_text(answer), lengths_text(answer));
-  return text + requests_line(*answer.result) + throughput_lines(answer, *answer.result) + "\n" + times_table(answer, *answer.result);
+  text += requests_line(*answer.result) + throughput_lines(answer, *answer.result) + "\n" + times_table(answer, *answer.result);
+  return answer.recorded.empty() ? text : text + recorded_lines(errors_of(answer.recorded));
 }
 
 }  // namespace shardplan

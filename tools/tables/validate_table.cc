@@ -81,6 +81,10 @@ std::string validate_table(const ValidateReport& r) {
     add_errors(all, "holds, by the closed form", r.analytic);
     if (r.apart_count > 0) add_errors(all, "cannot, by the closed form", r.analytic_apart);
   }
+  if (r.splits_protocols) {
+    add_errors(all, "protocol not on record: cache holds", r.guessed);
+    if (r.guessed_apart.tpot.count > 0) add_errors(all, "protocol not on record: cache cannot", r.guessed_apart);
+  }
   if (r.peer.tpot.count > 0) {
     add_errors(all, "that the other planner predicts", r.ours_beside_peer);
     add_errors(all, "the other planner", r.peer, false);

@@ -10,6 +10,7 @@
 #include "planner/measured/fit.h"
 #include "planner/measured/measured_kind.h"
 #include "planner/measured/report.h"
+#include "planner/measured/simulated_rows.h"
 #include "planner/measured/static_batches.h"
 #include "tools/cli/flag_builders.h"
 #include "tools/cli/standard_output.h"
@@ -18,6 +19,7 @@ namespace shardplan {
 namespace {
 
 constexpr std::int64_t kMostBytes = 256LL << 20;
+constexpr double kLeastSimulatedStep = 0.004;  // a simulated mean is no finer
 
 constexpr const char* kHelp =
     "Engine times from measured serving points (TPOT and TTFT of whole deployments). A few points of your own become "
@@ -26,13 +28,13 @@ constexpr const char* kHelp =
     "how sure\n"
     "that is; estimate, plan and simulate take it with --overlay. With --shipped, every level of the shipped document "
     "is\n"
-    "fitted anew. The table has the columns of shardplan validate. Of static batches it fits the times of an engine "
-    "that\n"
-    "launches every kernel from the host.";
+    "fitted anew, rows of a known protocol by simulation of their benchmark. The table has the columns of shardplan "
+    "validate. Of static batches it fits the times of an engine that launches every kernel from the host.";
 
 struct FitFlags {
   std::string serving, quality, times, output;
   bool shipped = false;
+  bool closed_form = false;
 };
 
 // What the rows say, for people.
@@ -86,7 +88,12 @@ void fit(const FitFlags& flags) {
                      "rows that shardplan validate predicts");
   }
   const EngineTimesTable basis = basis_of(flags);
-  const EngineTimesTable fitted = flags.shipped ? fit_all(points, basis) : fit_overlay(points, basis);
+  FitOptions options;
+  if (flags.shipped && !flags.closed_form) {
+    options.predict = simulated_predictor(rows, table, points.use);
+    options.least_log_step = kLeastSimulatedStep;
+  }
+  const EngineTimesTable fitted = flags.shipped ? fit_all(points, basis, options) : fit_overlay(points, basis);
   const std::string on = fmt::format("{} serving points of {}", points.use.size(),
                                      std::filesystem::path(flags.serving).filename().string());
   const std::string text = engine_times_text(fitted, on);
@@ -108,6 +115,7 @@ void run_calibrate_fit_serving(const Words& words) {
         text_flag("--quality", "LIST", "rows of these qualities, as \"A,B\" (all)", flags.quality),
         text_flag("--engine-times", "FILE", "engine times to start from (the shipped ones)", flags.times),
         switch_flag("--shipped", "fit every level of the document instead of an overlay", flags.shipped),
+        switch_flag("--closed-form", "with --shipped: no row by simulation of its benchmark", flags.closed_form),
         text_flag("--output", "FILE", "where the document goes (standard output)", flags.output)}});
   if (!parse_command_line(line, words)) return;
   if (flags.serving.empty()) throw InputError("--serving", "is missing", "a CSV file of measured points");
