@@ -69,6 +69,7 @@ struct ExecutorOptions {
   const Kernels* kernels = nullptr;   // nullptr: the host's
   std::shared_ptr<ChoiceLog> record;         // takes the choices of every run
   std::shared_ptr<const ChoiceLog> follow;   // choices that every run follows
+  std::shared_ptr<ChoiceLog> widen;          // takes what following costs, and lets it pass
   std::shared_ptr<const TokenBook> tokens; // what decode steps embed
   bool crowd_experts = false;              // every token chooses the first experts: the others have none
   std::uint64_t dither = 0;                // not 0: seed of roundings otherwise than to the nearest

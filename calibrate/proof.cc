@@ -90,6 +90,7 @@ std::vector<std::unique_ptr<Executor>> dithered_runs(const ProofOptions& options
   for (std::uint64_t seed = 1; seed <= kDitheredRuns; ++seed) {
     ExecutorOptions dithered = whole_options(options, nullptr, tokens);
     dithered.follow = choices;
+    dithered.widen = choices;
     dithered.dither = seed;
     runs.push_back(std::make_unique<Executor>(1, 1, dithered));
   }

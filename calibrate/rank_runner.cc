@@ -9,9 +9,24 @@
 namespace shardplan {
 namespace {
 
+// Tokens of a routed value on a rank if they were spread evenly, as the ledger takes them to be.
+std::int64_t even_tokens(const RankState& state, ValueId id) {
+  Placement placement = state.graph().value(id).placement;
+  for (Digit d = 0; d < state.graph().mesh.digit_count(); ++d) {
+    if (placement.routed.contains(d)) placement.append(Dim::kTokens, {d}, Layout::kContiguous);
+  }
+  placement.routed = DigitSet();
+  return evaluate_exactly(ragged_symbol(state.graph(), state.graph().tensor_of(id), placement), state.graph().mesh, state.plan.batch);
+}
+
 double declared_bytes(const RankState& state, ValueId id) {
   const LocalArray& array = state.value(id);
   if (array.dims.empty()) return 0;
+  const auto tokens = static_cast<std::int64_t>(array.dims.front().ids.size());
+  if (!state.graph().value(id).placement.routed.empty() && tokens > 0) {
+    const std::int64_t counted = std::min(tokens, even_tokens(state, id));
+    return static_cast<double>(array.elements() / tokens * counted) * state.bytes_per_element(id);
+  }
   const std::int64_t rows = array.lse.empty() ? 0 : array.rows();
   return static_cast<double>(array.elements()) * state.bytes_per_element(id) + static_cast<double>(rows * kLseBytes);
 }

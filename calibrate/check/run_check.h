@@ -3,7 +3,7 @@
 // Numbers: prefill in chunks, then decode steps that embed what was sampled, with a prompt arriving among them; every value
 // of every rank against the unsharded run. Bytes: what the communicator counted against the graph's traffic. Memory: an
 // even decode step and its cache; weights and cached rows as they lie on the fullest rank must be the ledger's to the byte, the
-// activations that are live at once at most the ledger's peak. Time: that decode step, against the price if there is a profile.
+// activations that are live at once at most the ledger's peak, rows of experts counted as spread evenly. Time: that decode step, against the price if there is a profile.
 #pragma once
 
 #include <memory>

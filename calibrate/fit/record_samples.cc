@@ -78,6 +78,17 @@ FitInput collective(const std::string& kind, const RecordFile& file, const Recor
   return input;
 }
 
+// Records that say little: their samples lie far apart. They count where most do.
+constexpr double kWideSpread = 0.5;
+
+Records steady(const Records& all) {
+  Records kept;
+  for (const Record* r : all) {
+    if (r->spread <= kWideSpread) kept.push_back(r);
+  }
+  return 2 * kept.size() >= all.size() ? kept : all;
+}
+
 // Row of a profile: products and attention by format, small operations by what they are.
 std::string row_key(const Record& record) {
   const std::string part = record.op.empty() ? std::string(row_format(record.format)) : record.op;
@@ -99,12 +110,13 @@ std::vector<FitInput> record_inputs(const RecordFile& file, const HardwareProfil
   }
   const KernelDevice device{1, machine.device.peak[0].value() * 1e-6, machine.device.memory_bandwidth.value() * 1e-6};
   std::vector<FitInput> inputs;
-  for (const auto& [key, records] : kernels) {
+  for (const auto& [key, all] : kernels) {
+    const Records records = steady(all);
     inputs.push_back(roofline(key, file, records, device));
     if (records.front()->kind == "gemm" && key != "default") inputs.push_back(tiles(key, file, records, device));
   }
   const double link = machine.node.pcie.bandwidth.value() * 1e-6;
-  for (const auto& [kind, records] : collectives) inputs.push_back(collective(kind, file, records, link));
+  for (const auto& [kind, records] : collectives) inputs.push_back(collective(kind, file, steady(records), link));
   return inputs;
 }
 

@@ -40,10 +40,12 @@ std::vector<std::int64_t> Chooser::choose(std::int64_t token, const std::vector<
   for (const ScoredUnit& u : ranked) {
     if (std::isfinite(u.score)) most = std::max(most, std::abs(static_cast<double>(u.score)));
   }
-  const double least = static_cast<double>(ranked[own.size() - 1].score) - slack_ratio * most;
+  const auto worst = static_cast<double>(ranked[own.size() - 1].score);
+  const double slack = std::max(slack_ratio, 2 * follow->shortfall(layer, op)) * most;
   for (const std::int64_t chosen : *other) {
     const auto it = std::find_if(ranked.begin(), ranked.end(), [&](const ScoredUnit& u) { return u.unit == chosen; });
-    if (it == ranked.end() || static_cast<double>(it->score) < least) fail(op, token, chosen);
+    if (widen != nullptr && it != ranked.end()) widen->widen(layer, op, (worst - static_cast<double>(it->score)) / std::max(most, 1e-30));
+    else if (it == ranked.end() || static_cast<double>(it->score) < worst - slack) fail(op, token, chosen);
   }
   return *other;
 }

@@ -19,13 +19,16 @@ struct Chooser {
   const char* op = "";
   ChoiceLog* record = nullptr;
   const ChoiceLog* follow = nullptr;
-  double slack_ratio = 0;   // what a choice may be worse than the best, of the largest score
+  ChoiceLog* widen = nullptr;  // of a run that follows whatever it costs, and tells
+  double slack_ratio = 0;      // what a choice may be worse than the best, of the largest score
 
-  // The `count` best of a token's scores, ties to the lower index; or the followed run's. InternalError when one of those is
-  // worse than the worst of our own by more than the slack.
-  [[nodiscard]] std::vector<std::int64_t> choose(std::int64_t token, const float* scores, std::int64_t size, std::int64_t count) const;
+  // The `count` best of a token's scores, ties to the lower index; or the followed run's. InternalError when one of
+  // those is worse than the worst of our own by more than the slack, or twice what widened the log.
+  [[nodiscard]] std::vector<std::int64_t> choose(std::int64_t token, const float* scores, std::int64_t size,
+                                                 std::int64_t count) const;
   // The same of units that come best first, all of them where there are fewer.
-  [[nodiscard]] std::vector<std::int64_t> choose(std::int64_t token, const std::vector<ScoredUnit>& ranked, std::size_t count) const;
+  [[nodiscard]] std::vector<std::int64_t> choose(std::int64_t token, const std::vector<ScoredUnit>& ranked,
+                                                 std::size_t count) const;
   // Where ranks name candidates for a choice that follows another run: what that run chose must be among them.
   void move_followed_first(std::int64_t token, std::vector<ScoredUnit>& ranked) const;
 };

@@ -208,7 +208,7 @@ void compute_attention(RankState& state, const Node& node) {
 Chooser chooser(const RankState& state, const Node& node) {
   const LogicalOp& op = state.graph().op_of(node);
   const std::int64_t stores = state.stores_before + static_cast<std::int64_t>(&node - state.graph().nodes.data());
-  return {.layer = state.layer, .op = op.name, .record = state.context.record, .follow = state.context.follow,
+  return {.layer = state.layer, .op = op.name, .record = state.context.record, .follow = state.context.follow, .widen = state.context.widen,
           .slack_ratio = 2 * tolerance(state.context.storage, stores)};
 }
 

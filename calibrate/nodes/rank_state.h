@@ -26,6 +26,7 @@ struct RankContext {
   Storage storage = Storage::kFp32;
   ChoiceLog* record = nullptr;         // takes what this run chooses
   const ChoiceLog* follow = nullptr;   // choices to follow
+  ChoiceLog* widen = nullptr;          // takes what following costs, and lets it pass
   const TokenBook* tokens = nullptr; // sampled by earlier steps
   Dither* dither = nullptr;          // rounds otherwise than to the nearest
   bool crowd_experts = false;        // every token chooses the first experts
