@@ -183,7 +183,7 @@ std::vector<MeasuredTable> read_measurements(const std::string& path) {
     std::sort(files.begin(), files.end());
     if (files.empty()) throw InputError(path, "holds no .csv", "a folder of measured tables");
     std::vector<MeasuredTable> out;
-    for (const std::string& file : files) out.push_back(read_measured_table(file));
+    for (const std::string& file : files) out.push_back(is_foreign_table(file) ? read_foreign_table(file) : read_measured_table(file));
     return out;
   }
   if (path.ends_with(".csv")) return {is_foreign_table(path) ? read_foreign_table(path) : read_measured_table(path)};
