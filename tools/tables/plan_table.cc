@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "planner/speculation_gain.h"
 #include "tools/tables/estimate_table.h"
 #include "tools/tables/limit.h"
 #include "tools/tables/numbers.h"
@@ -116,6 +117,8 @@ std::string nothing_found(const PlanResult& result) {
 std::string plan_table(const PlanRequest& request, const PlanResult& result) {
   std::string text = headline(request) + notes_lines(result.notes);
   text += result.plans.empty() ? nothing_found(result) : "\n" + ranked_table(request, result);
+  if (!result.plans.empty() && result.plans.front().serving.speculation)
+    text += fmt::format("  drafts of the first: {}\n", speculation_text(result.plans.front().serving));
   text += verified_table(result) + pareto_table(result) + rejection_table(result.rejected);
   const SearchStats& s = result.stats;
   return text + fmt::format("\nSearched {}: {} legal, {} fit in memory.\n", counted(s.considered, "configuration"), whole(s.legal),
