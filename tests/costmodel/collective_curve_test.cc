@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "costmodel/collective_pricer.h"
+#include "costmodel/collectives/curve.h"
 #include "tests/catch.h"
 #include "tests/costmodel/any_config.h"
 
@@ -15,6 +16,16 @@ namespace {
 std::array<double, 2> neighbours(double bytes) {
   const double octave = std::exp2(std::floor(std::log2(bytes)));
   return bytes < 1.5 * octave ? std::array{octave, 1.5 * octave} : std::array{1.5 * octave, 2 * octave};
+}
+
+// Whether the library's low-latency way answers: where it gives way to the bulk one is a switch too.
+bool is_quick(CollectiveKind kind, double sent, std::int64_t ranks, const HardwareProfile& hardware) {
+  HardwareProfile bulk = hardware;
+  bulk.collectives.erase("ll_" + std::string(collective_name(kind)));
+  const auto time = [&](const HardwareProfile& profile) {
+    return inside_time(kind, {sent}, static_cast<int>(ranks), hardware.node.scale_up.bandwidth, profile).value();
+  };
+  return time(hardware) < time(bulk);
 }
 
 TEST_CASE("Off an algorithm's switch, interpolated prices are within one percent of direct ones") {
@@ -35,6 +46,7 @@ TEST_CASE("Off an algorithm's switch, interpolated prices are within one percent
     const auto algorithm = curve.direct(bytes).algorithm;
     RC_PRE(curve.direct(low).algorithm == algorithm && curve.direct(high).algorithm == algorithm);
     RC_PRE(!(algorithm == "nvls" && low <= 64.0 * kMiB && high > 64.0 * kMiB));
+    RC_PRE(is_quick(kind, low * ratio, ranks, hardware) == is_quick(kind, high * ratio, ranks, hardware));
     RC_ASSERT(curve.time(bytes).value() == Approx(curve.direct(bytes).time.value()).epsilon(0.01));
   }));
 }
