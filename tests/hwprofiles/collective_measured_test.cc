@@ -116,7 +116,7 @@ TEST_CASE("NCCL inside a node of eight is priced within 25 %, 8 % on the mean", 
   CHECK(worst_magnitude(errors) < 0.25);
 }
 
-// One bandwidth ramp for all rank counts and sizes leaves 25 and 26 % here.
+// Where the library changes from its low-latency protocol to the bulk one.
 TEST_CASE("two reduce-scatters on eight devices are priced as the others are", "[measured]") {
   CHECK(worst_magnitude(errors_of({{"h100", 8, kScatter, false, 2 * kMi, 17.9}})) < 0.25);
   CHECK(worst_magnitude(errors_of({{"b200", 8, kScatter, false, 128 * kMi, 208}})) < 0.25);
