@@ -140,6 +140,8 @@ LoweredProgram lower_program(const ModelSpec& model, const ParallelConfig& confi
   for (std::size_t stage = 0; stage < split.size(); ++stage) {
     auto& graphs = result.program.stages.emplace_back();
     if (stage == 0) graphs.push_back({keep(lower(embedding_graph(model, form, formats), strategy, form)), 0});
+    if (stage > 0 && model.kinds[static_cast<std::size_t>(model.layers[static_cast<std::size_t>(layer)])].attention.index.shared)
+      throw LoweringRefusal("shared_index_over_stages", "a stage begins with a layer that takes the choice of the one before it");
     for (std::int64_t i = 0; i < split[stage]; ++i, ++layer) {
       graphs.push_back({layers[static_cast<std::size_t>(model.layers[static_cast<std::size_t>(layer)])], layer});
     }
