@@ -37,8 +37,9 @@ void ask(const Words& words, bool simulates) {
     const PlanRequest request = make_request(flags);
     if (!simulates) (void)make_bare_steps(flags);
     const ParallelConfig config = complete_config(flags.parallel, request.model, flags.machine.gpus.value_or(0));
-    if (simulates) (void)make_simulation_settings(flags, config);
-    if (simulates) (void)make_pools(flags, request.model);
+    if (!simulates) return;
+    const auto pools = make_pools(flags, request.model);
+    (void)make_simulation_settings(flags, pools ? pools->prefill : config, pools ? &pools->decode : nullptr);
   } catch (const InputError&) {  // the expected refusal
   }
 }
