@@ -7,9 +7,23 @@
 namespace shardplan {
 namespace {
 
+constexpr std::int64_t kMostOfAShape = std::int64_t{1} << 40;
+
+// What is missing, or of another type, is 0 or empty: the table's reader says so.
 std::int64_t number(const Json& line, const char* name) {
   const auto found = line.find(name);
-  return found != line.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+  if (found == line.end() || !found->is_number_integer()) return 0;
+  return std::clamp<std::int64_t>(found->get<std::int64_t>(), 0, kMostOfAShape);
+}
+
+double real(const Json& line, const char* name) {
+  const auto found = line.find(name);
+  return found != line.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+std::string text(const Json& line, const char* name) {
+  const auto found = line.find(name);
+  return found != line.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 Json attention_shape(const Json& line, bool decode) {
@@ -41,13 +55,12 @@ Json experts_shape(const Json& line) {
 }  // namespace
 
 bool is_run_line(const Json& line) {
-  return line.is_object() && !line.contains("shape") && (line.contains("ranks") || line.value("kind", "") == "header");
+  return line.is_object() && !line.contains("shape") && (line.contains("ranks") || text(line, "kind") == "header");
 }
 
 std::optional<Json> table_record(const Json& line) {
-  const std::string kind = line.value("kind", "");
-  Json record = {
-      {"kind", kind}, {"format", line.value("format", "")}, {"microseconds", line.value("microseconds", 0.0)}};
+  const std::string kind = text(line, "kind");
+  Json record = {{"kind", kind}, {"format", text(line, "format")}, {"microseconds", real(line, "microseconds")}};
   if (number(line, "message_bytes") > 0) {
     record["format"] = "int8";  // sizes are bytes
     record["shape"] = {{"ranks", number(line, "group")}, {"elements", number(line, "message_bytes")}};
