@@ -21,6 +21,8 @@ StepPart part_of(const WorkForm& form) {
   }
 }
 
+std::string format_name(const WorkForm& form) { return form.format != nullptr ? std::string(form.format->name) : "bf16"; }
+
 // What a row of the family is called by: small operations by what they are, others by their format.
 std::string row_name(const WorkForm& form, OpKind op) {
   switch (form.family) {
@@ -28,7 +30,7 @@ std::string row_name(const WorkForm& form, OpKind op) {
     case KernelFamily::kCacheWrite:
     case KernelFamily::kSampling:
     case KernelFamily::kScan: return op_name(op);
-    default: return form.format != nullptr ? std::string(form.format->name) : "bf16";
+    default: return format_name(form);
   }
 }
 
@@ -37,8 +39,6 @@ StepPart fixed_part_of(StepPart part) {
   if (part == StepPart::kGrouped) return StepPart::kGroupedFixed;
   return part == StepPart::kElementwise ? part : StepPart::kLaunch;
 }
-
-std::string format_name(const WorkForm& form) { return form.format != nullptr ? std::string(form.format->name) : "bf16"; }
 
 // Bytes per element of a product's input, as the product reads it.
 double input_bytes(const NumberFormat& format) { return format.weight_only ? 2 : format.bytes_per_element(); }

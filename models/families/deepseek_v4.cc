@@ -32,17 +32,6 @@ AttentionSpec read_attention(JsonObject& config) {
   return attention;
 }
 
-FfnSpec read_experts(JsonObject& config) {
-  FfnSpec ffn;
-  ffn.kind = FfnKind::kMoe;
-  ffn.intermediate = config.integer("moe_intermediate_size", 1, kMaxIntermediate);
-  ffn.experts = config.integer("n_routed_experts", 1, kMaxExperts);
-  ffn.experts_per_token = read_experts_per_token(config, "num_experts_per_tok", ffn.experts);
-  ffn.shared_intermediate = config.integer_or("n_shared_experts", 0, 0, kMaxExperts) * ffn.intermediate;
-  read_group_routing(config, ffn);
-  return ffn;
-}
-
 }  // namespace
 
 ModelSpec read_deepseek_v4(JsonObject& config) {
@@ -50,7 +39,7 @@ ModelSpec read_deepseek_v4(JsonObject& config) {
   const std::int64_t layers = read_layer_count(config);
   AttentionSpec attention = read_attention(config);
   const IndexSpec index = read_indexer(config);
-  const FfnSpec experts = read_experts(config);
+  const FfnSpec experts = read_routed_experts(config);
   // The list names the MTP layers, too.
   const std::vector<std::int64_t> ratios = read_flags(config, "compress_ratios", layers + model.mtp_modules);
   for (const char* key : {"num_hash_layers", "hc_sinkhorn_iters", "hc_eps", "compress_rope_theta", "swiglu_limit"})

@@ -45,15 +45,22 @@ std::int64_t parse_count(const std::string& text, const std::string& where, Coun
   return value;
 }
 
-std::vector<std::int64_t> parse_counts(const std::string& text, const std::string& where, CountRange range) {
-  std::vector<std::int64_t> values;
-  std::size_t start = 0;
-  while (start <= text.size()) {
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t start = 0; !text.empty() && start <= text.size();) {
     const std::size_t comma = std::min(text.find(',', start), text.size());
-    if (values.size() == kMostCounts) throw InputError(where, "too many numbers", fmt::format("at most {}", kMostCounts));
-    values.push_back(parse_count(text.substr(start, comma - start), where, range));
+    parts.push_back(text.substr(start, comma - start));
     start = comma + 1;
   }
+  return parts;
+}
+
+std::vector<std::int64_t> parse_counts(const std::string& text, const std::string& where, CountRange range) {
+  std::vector<std::string> parts = split_list(text);
+  if (parts.empty()) parts.emplace_back();   // which is no number
+  if (parts.size() > kMostCounts) throw InputError(where, "too many numbers", fmt::format("at most {}", kMostCounts));
+  std::vector<std::int64_t> values;
+  for (const std::string& part : parts) values.push_back(parse_count(part, where, range));
   return values;
 }
 

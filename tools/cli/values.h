@@ -17,6 +17,8 @@ struct NumberRange {
   double at_most_ratio = 1;  // inclusive
 };
 
+// "a,b,c": its parts; "" has none, "a,,b" an empty one.
+[[nodiscard]] std::vector<std::string> split_list(const std::string& text);
 // A whole number in decimal digits.
 [[nodiscard]] std::int64_t parse_count(const std::string& text, const std::string& where, CountRange range);
 // "24,24,23,23": each within the range, at most 4096 of them.

@@ -13,6 +13,7 @@
 #include "planner/measured/static_batches.h"
 #include "tools/cli/flag_builders.h"
 #include "tools/cli/output.h"
+#include "tools/cli/values.h"
 #include "tools/documents/accuracy_page.h"
 #include "tools/documents/point_document.h"
 #include "tools/documents/validate_document.h"
@@ -49,17 +50,6 @@ struct Reports {
   std::vector<PointReport> points;
 };
 
-std::vector<std::string> names_in(const std::string& list) {
-  std::vector<std::string> names;
-  std::size_t start = 0;
-  while (start <= list.size()) {
-    const std::size_t comma = std::min(list.find(',', start), list.size());
-    if (comma > start) names.push_back(list.substr(start, comma - start));
-    start = comma + 1;
-  }
-  return names;
-}
-
 void take_engine_times(ValidateFlags& flags) {
   if (!flags.times.empty()) {
     flags.own = read_engine_times(read_file(flags.times, kMostBytes), flags.times);
@@ -78,7 +68,7 @@ const EngineTimesTable& times_of(const ValidateOptions& options) {
 Reports judge(const ValidateFlags& flags) {
   Reports reports;
   std::vector<MeasuredTable> kernels;
-  for (const std::string& path : names_in(flags.measured)) {
+  for (const std::string& path : split_list(flags.measured)) {
     switch (measured_kind(path)) {
       case MeasuredKind::kServing:
         reports.serving.push_back(validate_serving(CsvTable(path, read_file(path, kMostBytes)), flags.options));
@@ -127,7 +117,7 @@ void run_validate(const Words& words) {
                                  {{"analytic", "analytic"}, {"simulate", "simulate"}})}});
   line.groups.push_back(output_flags(flags.output));
   if (!parse_command_line(line, words)) return;
-  if (names_in(flags.measured).empty()) throw InputError("--measured", "is missing", "a file of measured points");
+  if (split_list(flags.measured).empty()) throw InputError("--measured", "is missing", "a file of measured points");
   check_output(flags.output);
   flags.options.simulate = flags.method == "simulate";
   take_engine_times(flags);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/documents/data_movement.h"
+#include "tools/documents/deployment_document.h"
 #include "tools/documents/document.h"
 #include "tools/documents/launch_document.h"
 #include "tools/documents/memory_document.h"
@@ -17,21 +18,13 @@ namespace shardplan {
 namespace {
 
 Document one_plan(const Plan& plan, std::size_t rank, const PlanRequest& request) {
-  return {{"rank", rank},
-          {"layout", short_text(plan.config)},
-          {"parallel", parallel_document(plan.config)},
-          {"gpus", plan.config.gpus()},
-          {"device_order", name_of(plan.order)},
-          {"layer_split", plan.layer_split},
-          {"max_batched_tokens", plan.max_batched_tokens},
-          {"max_num_seqs", plan.max_num_sequences},
-          {"warnings", violations_document(plan.warnings)},
-          {"meets_targets", plan.meets_targets},
-          {"score", plan.score},
-          {"memory", memory_document(plan.ledger)},
-          {"serving", serving_document(plan.serving)},
-          {"data_movement", movement_document(data_movement(request, plan))},
-          {"launch", launch_document(export_plan(request, plan))}};
+  Document document = {{"rank", rank}};
+  document.update(deployment_document(plan));
+  document.update({{"meets_targets", plan.meets_targets},
+                   {"score", plan.score},
+                   {"data_movement", movement_document(data_movement(request, plan))},
+                   {"launch", launch_document(export_plan(request, plan))}});
+  return document;
 }
 
 Document pareto_point(const Plan& plan) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "tools/documents/scatter.h"
+
 namespace shardplan {
 namespace {
 
@@ -124,21 +126,6 @@ std::string over_time(const SimulationResult& result) {
          plot("part of the cache in use", "s", {cache}) + "</div>\n";
 }
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else
-      out += c;
-  }
-  return out;
-}
-
 constexpr const char* kStyle =
     "body{font:14px "
     "system-ui,sans-serif;margin:2em;max-width:1200px}pre{font-size:12px;overflow-x:auto}.plots{display:flex;flex-wrap:"
@@ -151,7 +138,7 @@ std::string simulate_page(const SimulateAnswer& answer, const std::string& table
   std::string out = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>shardplan simulate</title><style>{}</style>\n",
       kStyle);
-  out += "<h1>" + escaped(answer.estimate.request.model.name) + " simulated</h1>\n<pre>" + escaped(table) + "</pre>\n";
+  out += "<h1>" + html_text(answer.estimate.request.model.name) + " simulated</h1>\n<pre>" + html_text(table) + "</pre>\n";
   if (answer.result) out += distributions(answer) + over_time(*answer.result);
   return out + "</html>\n";
 }

@@ -126,11 +126,7 @@ ReplicaFault parse_fault(const std::string& text, const ParallelConfig& config, 
 
 std::vector<ReplicaFault> parse_faults(const std::string& text, const ParallelConfig& config, const ParallelConfig* decode) {
   std::vector<ReplicaFault> faults;
-  for (std::size_t from = 0; !text.empty() && from <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', from), text.size());
-    faults.push_back(parse_fault(text.substr(from, comma - from), config, decode));
-    from = comma + 1;
-  }
+  for (const std::string& part : split_list(text)) faults.push_back(parse_fault(part, config, decode));
   return faults;
 }
 

@@ -14,20 +14,10 @@
 #include "calibrate/fit/profile_rows.h"
 #include "tools/cli/output.h"
 #include "tools/cli/standard_output.h"
+#include "tools/cli/values.h"
 
 namespace shardplan {
 namespace {
-
-std::vector<std::string> names_in(const std::string& list) {
-  std::vector<std::string> names;
-  std::size_t start = 0;
-  while (start <= list.size()) {
-    const std::size_t comma = std::min(list.find(',', start), list.size());
-    if (comma > start) names.push_back(list.substr(start, comma - start));
-    start = comma + 1;
-  }
-  return names;
-}
 
 std::string percent(double ratio) { return fmt::format("{:.1f}", 100 * ratio); }
 
@@ -63,7 +53,7 @@ std::string document_for(const std::string& path, const std::string& machine) {
 
 void fit_known_machine(const std::string& hardware, const std::string& tables, const std::string& into) {
   if (hardware.empty()) throw InputError("--hardware", "is missing", "the machine that was measured");
-  const std::vector<std::string> paths = names_in(tables);
+  const std::vector<std::string> paths = split_list(tables);
   if (paths.empty()) throw InputError("--tables", "is missing", "files of measurements");
   const HardwareProfile profile = load_hardware(hardware);
   if (!into.empty()) check_output({.json = false, .file = into});

@@ -30,13 +30,7 @@ void add_grid(RunPlan& plan) {
 FlagGroup step_set_flags(StepSetFlags& flags) {
   return {"Steps",
           {{"--model", "NAME,NAME,..", "models whose steps are wanted: catalog names, config.json files, small models",
-            [&flags](const std::string& text) {
-              for (std::size_t start = 0; start <= text.size();) {
-                const std::size_t comma = std::min(text.find(',', start), text.size());
-                flags.models.push_back(text.substr(start, comma - start));
-                start = comma + 1;
-              }
-            }},
+            [&flags](const std::string& text) { flags.models = split_list(text); }},
            list_flag("--tp", "tensor parallel degrees (default: 1)", flags.tp, {1, 64}),
            list_flag("--batches", "sequences of decode steps (default: 1,4,16,64)", flags.batches, {1, 4096}),
            list_flag("--contexts", "positions that each attends to (default: 256)", flags.contexts, {1, 1'000'000}),
