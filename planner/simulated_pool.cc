@@ -22,7 +22,7 @@ HostTimes host_times(const EngineTimes& times, const ParallelConfig& config, boo
           .groups = config.dpa,
           .decode_ratio = times.decode_ratio,
           .prefill_ratio = times.prefill_ratio,
-          .tells_routed = draws_routing && config.ep > 1};
+          .routing_groups = draws_routing && config.ep > 1 ? config.moe_dp : 0};
 }
 
 // Of one attention group. Where layers have windows many short requests hold less than one long one.

@@ -31,7 +31,7 @@ Instance::Instance(std::int32_t id, const InstanceSettings& settings, StepTimer&
   lanes_.resize(static_cast<std::size_t>(settings_.lanes));
   for (Lane& lane : lanes_) {
     lane.stage_lines.resize(timer.stages());
-    lane.done_steps = id;   // replicas draw routings of their own
+    lane.next_draw = RoutingDraws::first_draw(id);
     for (std::int64_t g = 0; g < settings_.groups; ++g) lane.batches.emplace_back(settings_.block_tokens, !scheduler_->reserves_output());
   }
 }
@@ -111,7 +111,7 @@ void Instance::drain(Lane& lane) {
     batch.chunks.clear();
     batch.newcomers.clear();
   }
-  lane.done_steps += ended;
+  lane.next_draw += ended;
   lane.busy = false;
   lane.last_start = SimTime(-1);
 }

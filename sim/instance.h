@@ -139,9 +139,8 @@ class Instance : public EventTarget {
     TimeLine line;                     // decode steps: time of step i is line.at(beyond_low + i*growth)
     std::int64_t beyond_low = 0;
     std::int64_t growth = 0;
-    SimTime routed;                    // of a step, what waits for the busiest EP rank
-    std::int64_t routed_tokens = 0;
-    std::int64_t done_steps = 0;       // of this lane, since the start
+    RoutedPart routed;                 // of a step
+    std::int64_t next_draw = 0;        // of routing: a step takes one
     std::vector<TimeLine> stage_lines; // with several lanes
     EventId event;
   };
@@ -159,7 +158,7 @@ class Instance : public EventTarget {
   void launch(std::size_t lane, bool steady);
   void launch_decodes(Lane& lane, bool steady);
   void launch_mixed(Lane& lane);
-  void set_routed(Lane& lane, SimTime routed, std::int64_t tokens) const;
+  void set_routed(Lane& lane, const RoutedPart& routed) const;
   [[nodiscard]] StepLoad busiest_load(const Lane& lane) const;
   [[nodiscard]] StepLoad spread_load(const Lane& lane) const;
   [[nodiscard]] std::int64_t run_length(Lane& lane, std::int64_t context, std::int64_t high);

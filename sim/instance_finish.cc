@@ -17,7 +17,7 @@ void Instance::finish(std::size_t index) {
     for (const Chunk& chunk : batch.chunks) finish_chunk(groups_[g], batch, chunk);
     batch.chunks.clear();
   }
-  lane.done_steps += lane.steps;
+  lane.next_draw += lane.steps;
 }
 
 void Instance::record(std::size_t index, const Lane& lane) {
@@ -37,7 +37,7 @@ void Instance::finish_decodes(Lane& lane, Group& group, Batch& batch) {
   const auto newcomers = static_cast<std::int64_t>(batch.newcomers.size());
   for (const RequestSlot slot : batch.newcomers) observer_.on_gaps(first - table_[slot].last_token, SimTime(0), 1, 1);
   observer_.on_gaps(first - batch.last_decode, SimTime(0), 1, decodes.size() - newcomers);
-  if (lane.steps > 1 && lane.routed.value() != 0) {   // no two steps alike
+  if (lane.steps > 1 && lane.routed.time.value() != 0) {   // no two steps alike
     SimTime before = time_of_steps(lane, 1);
     for (std::int64_t step = 2; step <= lane.steps; ++step) {
       const SimTime then = time_of_steps(lane, step);

@@ -35,7 +35,7 @@ void Instance::launch_decodes(Lane& lane, bool ahead) {
   const StepLoad load = busiest_load(lane);
   const DecodeTime time = timer_.decode(load.decode_sequences, load.decode_context);
   lane.line = time.latency;
-  set_routed(lane, time.routed, load.decode_sequences);
+  set_routed(lane, time.routed);
   lane.beyond_low = load.decode_context - time.low;
   std::copy(time.stages.begin(), time.stages.end(), lane.stage_lines.begin());
   if (ahead) lane.steps = run_length(lane, load.decode_context, time.high);
@@ -60,13 +60,11 @@ void Instance::launch_mixed(Lane& lane) {
   }
   const SimTime end = pass_stages(lane.start, mixed_.stages, mixed_.latency);
   lane.line = {.base = end - lane.start, .slope = 0};
-  const StepLoad load = busiest_load(lane);
-  set_routed(lane, mixed_.routed, load.decode_sequences + load.prompt_tokens);
+  set_routed(lane, mixed_.routed);
 }
 
-void Instance::set_routed(Lane& lane, SimTime routed, std::int64_t tokens) const {
-  lane.routed = settings_.routing != nullptr && lanes_.size() == 1 ? routed : SimTime(0);
-  lane.routed_tokens = tokens;
+void Instance::set_routed(Lane& lane, const RoutedPart& routed) const {
+  lane.routed = settings_.routing != nullptr && lanes_.size() == 1 ? routed : RoutedPart();
 }
 
 namespace {
@@ -138,9 +136,9 @@ std::int64_t Instance::run_length(Lane& lane, std::int64_t context, std::int64_t
 SimTime Instance::time_of_steps(const Lane& lane, std::int64_t steps) const {
   const std::int64_t positions = steps * lane.beyond_low + lane.growth * (steps * (steps - 1) / 2);
   const SimTime expected = lane.line.base * steps + SimTime(lane.line.slope * positions);
-  if (lane.routed.value() == 0) return expected;
-  const std::int64_t excess = settings_.routing->excess(lane.routed_tokens, lane.done_steps, steps);
-  return expected + SimTime(lane.routed.value() / RoutingDraws::kUnit * excess);
+  if (lane.routed.time.value() == 0) return expected;
+  const std::int64_t excess = settings_.routing->excess(lane.routed.tokens, lane.next_draw, steps);
+  return expected + SimTime(lane.routed.time.value() / RoutingDraws::kUnit * excess);
 }
 
 // The step of a run that is under way now, from 1: the first that has not ended. One that ends at this very time has,

@@ -35,6 +35,8 @@ TimeLine line_between(double at_low, double at_high, std::int64_t positions) {
   return {.base = SimTime(base), .slope = std::llround(slope)};
 }
 
+BatchShape decodes_of(const BatchShape& shape) { return {.decode_sequences = shape.decode_sequences, .decode_context = shape.decode_context}; }
+
 double smooth_max(double a, double b) { return std::sqrt(std::sqrt(a * a * a * a + b * b * b * b)); }
 
 }  // namespace
@@ -64,8 +66,9 @@ double PricedTimer::fixed_seconds(const BatchShape& shape) const {
 }
 
 // What experts' products take, times how much of it grows with rows: the rest is weights, read whatever the rows.
-SimTime PricedTimer::routed_time(const BatchShape& shape) const {
-  if (!host_.tells_routed) return SimTime(0);
+double PricedTimer::routed_seconds(const BatchShape& plain) const {
+  if (plain.tokens() == 0) return 0;
+  const BatchShape shape = verifying(plain, speculation_.tokens);
   const auto grouped = [this](const BatchShape& of) {
     double seconds = 0;
     for (const StageLayers& stage : stages_) seconds += pricer_.stage(stage, of).parts[index_of(StepPart::kGrouped)];
@@ -75,10 +78,18 @@ SimTime PricedTimer::routed_time(const BatchShape& shape) const {
   BatchShape larger = shape;
   larger.decode_sequences += (shape.decode_sequences + kPart - 1) / kPart;
   larger.prefill_tokens += (shape.prefill_tokens + kPart - 1) / kPart;
-  const double tokens = static_cast<double>(shape.decode_sequences + shape.prefill_sequences * shape.prefill_tokens);
-  const double more = static_cast<double>(larger.decode_sequences + larger.prefill_sequences * larger.prefill_tokens) / tokens - 1;
+  const double more = static_cast<double>(larger.tokens()) / static_cast<double>(shape.tokens()) - 1;
   const double now = grouped(shape);
-  return SimTime(picoseconds(std::clamp((grouped(larger) - now) / more, 0.0, now)));
+  return std::clamp((grouped(larger) - now) / more, 0.0, now);
+}
+
+// Of the step's time as decode() and mixed() tell it.
+RoutedPart PricedTimer::routed_part(const BatchShape& shape) const {
+  if (host_.routing_groups == 0) return {};
+  const double own = routed_seconds(decodes_of(shape)) / yield_;
+  const double whole = shape.prefill_sequences == 0 ? own : std::max(own, routed_seconds(shape) - (yield_ - 1) * own);
+  const double seconds = host_.decode_ratio * own + host_.prefill_ratio * (whole - own);
+  return {.time = SimTime(picoseconds(seconds)), .tokens = ceil_div(verifying(shape, speculation_.tokens).tokens(), host_.routing_groups)};
 }
 
 void PricedTimer::fill(Cell& cell, TimeLine* lines) {
@@ -87,7 +98,7 @@ void PricedTimer::fill(Cell& cell, TimeLine* lines) {
   high.decode_context = static_cast<double>(cell.high);
   const std::int64_t positions = cell.sequences * (cell.high - cell.low);
   const double ratio = host_.decode_ratio;
-  cell.routed = routed_time(low);
+  cell.routed = routed_part(low);
   cell.latency = {.base = SimTime(picoseconds(ratio * fixed_seconds(low) / yield_)), .slope = 0};
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     lines[s] = line_between(ratio * decode_seconds(stages_[s], low), ratio * decode_seconds(stages_[s], high), positions);
@@ -110,7 +121,7 @@ DecodeTime PricedTimer::decode(std::int64_t sequences, std::int64_t context) {
 
 void PricedTimer::add_price(const BatchShape& shape, double weight_ratio, double& fixed) {
   const bool drafts = speculation_.tokens > 0 && shape.decode_sequences > 0;
-  const BatchShape decodes{.decode_sequences = shape.decode_sequences, .decode_context = shape.decode_context};
+  const BatchShape decodes = decodes_of(shape);
   // The step yields more than the one token that it stands for.
   const auto beyond = [this](double seconds, double own) { return std::max(own, seconds - (yield_ - 1) * own); };
   for (std::size_t s = 0; s < stages_.size(); ++s) {
@@ -124,7 +135,7 @@ void PricedTimer::add_price(const BatchShape& shape, double weight_ratio, double
 // What the decodes would take alone, and what prompts add, by their own ratios.
 void PricedTimer::scale(const BatchShape& shape, double& fixed) {
   if (host_.decode_ratio == 1 && host_.prefill_ratio == 1) return;
-  const BatchShape decodes{.decode_sequences = shape.decode_sequences, .decode_context = shape.decode_context};
+  const BatchShape decodes = decodes_of(shape);
   const bool alone = shape.decode_sequences == 0;
   const auto scaled = [this](double whole, double own) { return host_.decode_ratio * own + host_.prefill_ratio * (whole - own); };
   for (std::size_t s = 0; s < stages_.size(); ++s) seconds_[s] = scaled(seconds_[s], alone ? 0 : decode_seconds(stages_[s], decodes));
@@ -146,7 +157,7 @@ void PricedTimer::mixed(const StepLoad& load, MixedTime& out) {
     add_price(shape, weight, fixed);
   }
   scale(shape, fixed);
-  out.routed = routed_time(shape);
+  out.routed = routed_part(shape);
   out.stages.resize(stages_.size());
   out.latency = SimTime(picoseconds(fixed));
   for (std::size_t s = 0; s < stages_.size(); ++s) {

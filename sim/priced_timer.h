@@ -30,7 +30,7 @@ struct HostTimes {
   std::int64_t groups = 1;            // attention groups that share the sequences
   double decode_ratio = 1;            // a deployment's own points: on all of a decode step
   double prefill_ratio = 1;           // and on what prompts add to it
-  bool tells_routed = false;          // whether routing is drawn step by step
+  std::int64_t routing_groups = 0;    // EP groups that share a step's tokens, where routing is drawn step by step; 0: it is not
 };
 
 class PricedTimer : public StepTimer {
@@ -47,9 +47,10 @@ class PricedTimer : public StepTimer {
     std::int64_t low = 0;             // mean context
     std::int64_t high = 0;
     TimeLine latency;
-    SimTime routed;
+    RoutedPart routed;
   };
-  [[nodiscard]] SimTime routed_time(const BatchShape& shape) const;
+  [[nodiscard]] double routed_seconds(const BatchShape& plain) const;
+  [[nodiscard]] RoutedPart routed_part(const BatchShape& shape) const;
   void fill(Cell& cell, TimeLine* lines);
   [[nodiscard]] double decode_seconds(const StageLayers& stage, const BatchShape& shape) const;
   [[nodiscard]] double stage_seconds(const StageLayers& stage, const BatchShape& shape) const;

@@ -61,6 +61,10 @@ RoutingDraws::RoutingDraws(const std::vector<RankShare>& ranks, std::int64_t lay
   }
 }
 
+std::int64_t RoutingDraws::first_draw(std::int64_t replica) {
+  return static_cast<std::int64_t>(mix_bits(static_cast<std::uint64_t>(replica), 0) % kSteps);
+}
+
 std::int64_t RoutingDraws::excess(std::int64_t tokens, std::int64_t first, std::int64_t count) const {
   const auto bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(1, tokens + tokens / 2)))) - 1;   // the nearest power
   const std::vector<std::int64_t>& sums = sums_[static_cast<std::size_t>(std::min(bits, kPowers - 1))];

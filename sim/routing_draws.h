@@ -21,6 +21,8 @@ class RoutingDraws {
 
   // `layers`: routed ones of a step.
   RoutingDraws(const std::vector<RankShare>& ranks, std::int64_t layers, std::uint64_t seed);
+  // Where a replica begins in the table: no two near each other.
+  [[nodiscard]] static std::int64_t first_draw(std::int64_t replica);
   // Sum of the excesses of steps [first, first + count), each of `tokens` tokens of the whole group, times kUnit.
   [[nodiscard]] std::int64_t excess(std::int64_t tokens, std::int64_t first, std::int64_t count) const;
 

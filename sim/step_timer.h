@@ -29,18 +29,24 @@ struct TimeLine {
   [[nodiscard]] SimTime at(std::int64_t beyond_low) const { return base + SimTime(slope * beyond_low); }
 };
 
+// Of a step, what waits for the busiest EP rank.
+struct RoutedPart {
+  SimTime time;                           // of the latency, what grows with that rank's rows; 0: not told
+  std::int64_t tokens = 0;                // that an EP group routes in the step, drafted ones included
+};
+
 struct DecodeTime {
   std::int64_t low = 0;
   std::int64_t high = 0;
   TimeLine latency;                       // through all stages, hops and host time included
-  SimTime routed;                         // of it, what grows with the rows of the busiest EP rank
+  RoutedPart routed;
   std::span<const TimeLine> stages;       // occupation of each; valid until the next call
 };
 
 struct MixedTime {
   SimTime latency;                        // sum of stages, hops and host time, when no stage has to wait
   std::vector<SimTime> stages;
-  SimTime routed;                         // as of decodes
+  RoutedPart routed;
 };
 
 class StepTimer {
