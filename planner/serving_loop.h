@@ -4,15 +4,17 @@
 //   Tm = ((with prompts)^4 + (L*prefill_launch)^4)^(1/4)                  never under its launches
 //   pp batches in flight: each costs its stages' host time too, max(pp*(slowest + host), sum + host)
 //   P  = chunks*(Tm - Td)/k          what one of k prompts taken together adds to the others' time
-//   lambda = N/(t0 + n*T),  T = Td + lambda*P*T*(N-k)/N    n = (osl-1)/y steps of a request, y tokens each; t0: its own
-//   prefill TPOT = T/y
-// solved as a quadratic, so that Little's law holds by construction. Where prompts have steps of their own (prefill
-// first), Tm is that step and nothing is subtracted. Requests of equal lengths under such a scheduler move in waves:
-// all N prompts follow one another, half of that time falls into TTFT and half stretches the decodes of those already
-// in. Requests of one output token have no decode steps: lambda = min(N/t0, k/(chunks*Tm)), the rest of N waits.
-// TTFT = own steps + the step under way + prompts ahead + a share of the opening burst + held steps + the server path. Wrong:
-// prompts ahead are an M/D/1 queue at half weight; arrivals of a closed loop are smoother than that. Pure numbers: a
-// fit evaluates it a million times without a price being asked.
+//   lambda = N/(t0 + n*T),  T = Td + lambda*P*T*(N-k)/N    n = (osl-1)/y steps of a request of y tokens each;
+//                                                          t0: its own prefill
+//   TPOT = T/y
+//   TTFT = own steps + the step under way + prompts ahead + a share of the opening burst + held steps + server path
+//
+// T is solved for as a quadratic, so that Little's law holds by construction. Where prompts have steps of their own
+// (prefill first), Tm is that step and nothing is subtracted. Requests of equal lengths under such a scheduler move in
+// waves: all N prompts follow one another, half of that time falls into TTFT and half stretches the decodes of those
+// already in. Requests of one output token have no decode steps: lambda = min(N/t0, k/(chunks*Tm)), the rest of N waits.
+// Wrong: prompts ahead are an M/D/1 queue at half weight; arrivals of a closed loop are smoother than that.
+// Pure numbers: a fit evaluates it a million times without a price being asked.
 #pragma once
 
 #include "planner/engine_times.h"

@@ -20,8 +20,8 @@ struct PoolCandidate {
   double requests_per_second = 0;  // of it, within the side's targets
 };
 
-// The best few instances of every size, smallest first. Sizes are powers of two and whole budgets; larger ones are not
-// looked at once two in a row did clearly less for each GPU.
+// The best few instances of every size, smallest first. Sizes are powers of two below the budget, which holds an
+// instance of the other side too; larger ones are not looked at once two in a row did clearly less for each GPU.
 [[nodiscard]] std::vector<PoolCandidate> pool_candidates(const PlanRequest& side);
 
 class PoolSide {

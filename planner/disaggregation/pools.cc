@@ -186,6 +186,8 @@ RankKey key_of(const PoolsPlan& plan) {
 
 std::string refusal(const PlanRequest& request, const std::vector<PoolCandidate>& prefill,
                     const std::vector<PoolCandidate>& decode) {
+  if (request.gpus < 2)
+    return fmt::format("two pools need at least 2 GPUs, one for each, and --gpus is {}", request.gpus);
   if (prefill.empty()) return "no instance computes prompts within the TTFT target and the memory it has";
   if (decode.empty()) return "no instance computes answers within the TPOT target and the memory it has";
   return fmt::format("no pair of pools on {} GPUs serves the traffic within the targets", request.gpus);

@@ -1,14 +1,15 @@
 // Prompts and answers on pools of their own: a layout for each, how many instances of each, and what they serve.
 //
-//   rate = what both pools sustain:  instances * requests/s of one, prompts within the TTFT target, answers within
-//   TPOT's TTFT = the prefill pool's, its queue and host path included; the first token is its own TPOT = the decode
-//   pool's + (cache transfer + wait for a place + first step) / (osl - 1) transfer = cache of a prompt / the slower of
-//   the sender's and the receiver's links + start-up (planner/cache_transfer.h)
+//   rate     = what both pools sustain: instances * requests/s of one, prompts within the TTFT target, answers within
+//              the TPOT target
+//   TTFT     = the prefill pool's, its queue and host path included; the first token is its own
+//   TPOT     = the decode pool's + (transfer + wait for a place + first step) / (osl - 1)
+//   transfer = cache of a prompt / the slower of the sender's and the receiver's links + start-up (cache_transfer.h)
 //
 // Each side is searched as any deployment is: prompts as requests of one output token, answers as requests all of whose
 // prompt but one token is cached, for every size of an instance. Then every pair is matched over the numbers of
 // instances that the budget holds. Wrong: transfers that meet on a link wait for one another (simulate_pools knows),
-// engines that move the cache layer by layer hide most of it, and engine rules are those of an instance that does both.
+// and engines that move the cache layer by layer hide most of it.
 #pragma once
 
 #include <optional>

@@ -1,10 +1,12 @@
 // Engine times from measured serving points: the most probable rows of the levels asked for, under the levels' spreads.
 //
-//   minimise  sum over rows of rho(log(tpot/measured)/s_tpot) + rho(log(ttft/measured)/s_ttft) + sum over rows of the
-//   document (log value / level spread)^2
-// rho is quadratic up to one deviation and grows linearly beyond, so that a few wild points do not decide. Points of
-// one group (model, machine, engine, precision) share the errors of its kernels: a group weighs as `group_points` at
-// most. Gauss-Newton on the closed loop with derivatives by term; a row's spread is the posterior's. Deterministic.
+//   minimise  sum over measured rows of rho(log(tpot/measured)/s_tpot) + rho(log(ttft/measured)/s_ttft)
+//             + sum over rows of the document of rho(log value / level spread)
+//
+// rho is quadratic up to one deviation and grows linearly beyond: a few wild points do not decide, and a prior does not
+// hold back a value far off that many points ask for. Points of one group (model, machine, engine, precision) share the
+// errors of its kernels: a group weighs as `group_points` at most. Gauss-Newton on the closed loop with derivatives by
+// term; a row's spread is the posterior's. Deterministic.
 // Residuals may come from elsewhere than the closed loop (a simulation of each row's benchmark): derivatives stay those
 // of the closed loop, so that an iteration asks for one prediction of each row.
 // Wrong: terms that always act together (a layer's gaps and its elementwise kernels) are told apart by the priors

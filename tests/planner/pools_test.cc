@@ -100,7 +100,7 @@ TEST_CASE("Where a pool can do nothing the reason is told") {
   request.targets.tpot = Seconds(1e-3);
   CHECK_THAT(search_pools(request).refused, contains_text("within the TPOT target"));
   request = question(1);
-  CHECK(!search_pools(request).refused.empty());
+  CHECK_THAT(search_pools(request).refused, contains_text("two pools need at least 2 GPUs"));
   request = question(8);
   request.fixed_names = {"replicas"};
   CHECK_THAT(message_of([&] { (void)search_pools(request); }), contains_text("--replicas"));
