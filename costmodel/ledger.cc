@@ -281,7 +281,7 @@ StageLedger make_stage(const ModelSpec& model, const ParallelConfig& config, con
   }
   ledger.weights = items_of(weights);
   if (stage.is_last && graphs.draft)
-    ledger.weights.push_back({"draft", Bytes(static_cast<std::int64_t>(draft_weights(*graphs.draft, config, engine, stage.is_first)))});
+    ledger.weights.push_back({"draft", Bytes(static_cast<std::int64_t>(draft_weights(*graphs.draft, config, engine, stage.is_first || model.tied_embeddings)))});
   if (engine.rotary_tables && model.rotary_elements > 0) {
     const double element = element_bytes(graphs.embedding.tensor_of(graphs.embedding.residual_out));
     ledger.weights.push_back({"rotary tables", scaled(Bytes(model.rotary_elements), element)});

@@ -24,7 +24,9 @@ bool same_ignoring_case(std::string_view a, std::string_view b) {
 }
 
 bool is_called(const CatalogEntry& entry, std::string_view name) {
-  const auto matches = [&](std::string_view known) { return same_ignoring_case(known, name); };
+  const auto matches = [&](std::string_view known) {
+    return same_ignoring_case(known, name) || same_ignoring_case(known.substr(known.find_last_of('/') + 1), name);
+  };
   return matches(entry.name) || matches(entry.hf_id) ||
          std::any_of(entry.aliases.begin(), entry.aliases.end(), matches);
 }
@@ -46,10 +48,15 @@ ModelSpec load_file(const fs::path& path, const std::string& name) {
   return model;
 }
 
+ModelSpec load_entry(const CatalogEntry& entry) {
+  ModelSpec model = read_model_config(entry.config, "", "catalog model " + entry.name);
+  model.name = entry.name;
+  return model;
+}
+
 // Of a name that is like one of the catalog: its sizes, and the weights that the name tells.
 ModelSpec load_alike(const CheckpointName& found, const std::string& name) {
-  ModelSpec model = read_model_config(found.entry->config, "", "catalog model " + found.entry->name);
-  model.name = found.entry->name;
+  ModelSpec model = load_entry(*found.entry);
   model.hf_id = name;
   if (found.weights != nullptr) override_weight_format(model, *found.weights);
   model.requested_format.clear();  // the checkpoint has it
@@ -70,13 +77,14 @@ ModelSpec load_alike(const CheckpointName& found, const std::string& name) {
 
 }  // namespace
 
+const CatalogEntry* find_entry(std::string_view name) {
+  const auto& entries = model_catalog();
+  const auto found = std::find_if(entries.begin(), entries.end(), [name](const CatalogEntry& entry) { return is_called(entry, name); });
+  return found == entries.end() ? nullptr : &*found;
+}
+
 ModelSpec load_model(const std::string& name) {
-  for (const CatalogEntry& entry : model_catalog()) {
-    if (!is_called(entry, name)) continue;
-    ModelSpec model = read_model_config(entry.config, "", "catalog model " + entry.name);
-    model.name = entry.name;
-    return model;
-  }
+  if (const CatalogEntry* entry = find_entry(name)) return load_entry(*entry);
   std::error_code error;
   if (!name.empty() && fs::is_directory(name, error)) return load_file(fs::path(name) / "config.json", name);
   if (!name.empty() && fs::exists(name, error)) return load_file(name, name);

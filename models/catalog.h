@@ -23,6 +23,10 @@ struct CatalogEntry {
 // The entries sorted by name; nothing is parsed.
 [[nodiscard]] const std::vector<CatalogEntry>& model_catalog();
 
+// That of a catalog name, a Hugging Face id with or without its organisation, or another alias; case does not matter.
+// nullptr: none.
+[[nodiscard]] const CatalogEntry* find_entry(std::string_view name);
+
 // `name` is a catalog name, a Hugging Face id or another alias of a catalog model (case does not matter),
 // a config.json, a directory holding one (with hf_quant_config.json beside it, if any), or a name that is one of the
 // catalog's but for endings (checkpoint_name.h; a note says what was taken). InputError otherwise, nearest name given.

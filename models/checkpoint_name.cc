@@ -54,21 +54,15 @@ std::string_view before_slash(std::string_view name) {
   return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
 }
 
-const CatalogEntry* entry_called(std::string_view base) {
-  const auto is = [base](std::string_view known) { return lower(known) == base || lower(after_slash(known)) == base; };
-  for (const CatalogEntry& entry : model_catalog()) {
-    if (is(entry.name) || is(entry.hf_id) || std::any_of(entry.aliases.begin(), entry.aliases.end(), is)) return &entry;
-  }
-  return nullptr;
-}
-
 // "-2507" and "-v0.1", or the ".1" of a point release, which has the sizes of its release.
 bool drop_release(std::string& base) {
   const std::size_t mark = base.find_last_of("-.");
   if (mark == std::string::npos || mark + 1 == base.size()) return false;
-  const std::string tail = base.substr(mark + 1);
-  const bool digits = tail.find_first_not_of("0123456789") == std::string::npos;
-  if (!digits || (base[mark] == '-' && tail.size() != 4)) return false;
+  std::string_view tail = std::string_view(base).substr(mark + 1);
+  const bool version = base[mark] == '-' && tail.size() > 1 && tail.front() == 'v';
+  if (version) tail.remove_prefix(1);
+  const bool digits = tail.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!digits || (base[mark] == '-' && !version && tail.size() != 4)) return false;
   base.resize(mark);
   return true;
 }
@@ -86,11 +80,13 @@ bool drop_ending(std::string& base, std::string& format) {
 }  // namespace
 
 std::optional<CheckpointName> find_checkpoint(const std::string& name) {
+  const bool path = name.starts_with('.') || name.starts_with('/') || name.starts_with('~') || std::count(name.begin(), name.end(), '/') > 1;
+  if (path) return std::nullopt;
   std::string base = lower(after_slash(name));
   if (base.starts_with("meta-")) base.erase(0, 5);
   std::string format;
-  const CatalogEntry* entry = entry_called(base);
-  while (entry == nullptr && drop_ending(base, format)) entry = entry_called(base);
+  const CatalogEntry* entry = find_entry(base);
+  while (entry == nullptr && drop_ending(base, format)) entry = find_entry(base);
   if (entry == nullptr) return std::nullopt;
   if (format == "fp8" && lower(before_slash(name)) == lower(before_slash(entry->hf_id))) format = "fp8_block";
   return CheckpointName{entry, format.empty() ? nullptr : find_format(format)};

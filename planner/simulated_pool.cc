@@ -48,7 +48,7 @@ double own_part(const StepPricer& pricer, const std::vector<StageLayers>& stages
   return all > 0 ? std::min(1.0, own / all) : 1;
 }
 
-// Of the kind of layer that has most routed layers.
+// Routed layers of one model have one number of experts in every published config.
 RoutingDraws routing_draws(const PlanRequest& request, const ParallelConfig& config) {
   const ModelSpec& model = request.model;
   std::int64_t layers = 0;

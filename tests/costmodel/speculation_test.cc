@@ -81,6 +81,13 @@ TEST_CASE(
   CHECK(draft_bytes(piped.stages[1]) - draft_bytes(whole.stages[0]) == Approx(129'280.0 / 8 * 7'168 * 2).epsilon(1e-6));
 }
 
+TEST_CASE("Where embedding and head are one table, the last stage drafts with the head's") {
+  ModelSpec tied = load_model("mimo-7b");
+  tied.tied_embeddings = true;
+  const auto last = [&](std::int64_t pp) { return draft_bytes(ledger_of(tied, drafting(1, {.pp = pp})).stages.back()); };
+  CHECK(last(2) == last(1));
+}
+
 TEST_CASE("A recurrent state is kept behind each token that may be refused") {
   const ModelSpec model = load_model("qwen3.5-397b-a17b");
   const auto state = [&](std::int64_t drafts) {

@@ -71,7 +71,13 @@ TEST_CASE("Checkpoints whose names end in a format, a tuning or a date have the 
   CHECK(weights("nvidia/DeepSeek-R1-0528-FP4") == "deepseek-r1 nvfp4");
   CHECK(weights("Qwen/Qwen3-235B-A22B-Thinking-2507") == "qwen3-235b-a22b bf16");
   CHECK(weights("moonshotai/Kimi-K2-Instruct-0905") == "kimi-k2 fp8_block");
+  CHECK(weights("mistralai/Mixtral-8x22B-Instruct-v0.1") == "mixtral-8x22b bf16");
   CHECK_THAT(refusal_of("Qwen/Qwen3-33B-FP8"), contains_text("such as qwen3-3"));
+}
+
+TEST_CASE("A mistyped path is not taken for the model it is called after") {
+  for (const char* path : {"./weights/qwen3-32b", "../Qwen3-32B-FP8", "/data/Qwen3-32B-FP8", "~/qwen3-32b-awq", "data/models/qwen3-32b-fp8"})
+    CHECK_THAT(refusal_of(path), contains_text("no such model"));
 }
 
 TEST_CASE("An unknown model is refused with the nearest name") {
