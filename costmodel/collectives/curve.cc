@@ -38,17 +38,19 @@ const CollectiveCoefficients* quick_row(CollectiveKind kind, const HardwareProfi
 
 }  // namespace
 
-Seconds inside_latency(CollectiveKind kind, int steps, const HardwareProfile& profile) {
-  const Seconds plain = step_latency(inside(kind, profile), steps);
-  const CollectiveCoefficients* quick = quick_row(kind, profile);
-  return quick == nullptr ? plain : std::min(plain, step_latency(*quick, steps));
-}
-
 Seconds inside_time(CollectiveKind kind, Volume sent, int ranks, BytesPerSecond bandwidth, const HardwareProfile& profile) {
   const CollectiveCoefficients& bulk = inside(kind, profile);
   const Seconds plain = step_latency(bulk, ranks - 1) + transfer_time(sent, bandwidth, bulk);
   const CollectiveCoefficients* quick = quick_row(kind, profile);
   return quick == nullptr ? plain : std::min(plain, step_latency(*quick, ranks - 1) + transfer_time(sent, bandwidth, *quick));
+}
+
+Seconds across_time(CollectiveKind kind, int steps, Seconds remote, Volume sent, BytesPerSecond bandwidth, const HardwareProfile& profile) {
+  const CollectiveCoefficients& path = across(kind, profile);
+  const Seconds plain = step_latency(inside(kind, profile), steps) + transfer_time(sent, bandwidth, path);
+  const CollectiveCoefficients* quick = quick_row(kind, profile);
+  if (quick == nullptr) return remote + plain;
+  return remote + std::min(plain, step_latency(*quick, steps) + transfer_time({2 * sent.bytes}, bandwidth, path));
 }
 
 const CollectiveCoefficients& across(CollectiveKind kind, const HardwareProfile& profile) {

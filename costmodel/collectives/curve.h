@@ -28,8 +28,9 @@ struct Volume {
 // Inside one domain: the faster of the library's two ways, with flags inside the data (the row "ll_<kind>": little latency,
 // part of the bandwidth) and without. The library changes over about where they cross.
 [[nodiscard]] Seconds inside_time(CollectiveKind kind, Volume sent, int ranks, BytesPerSecond bandwidth, const HardwareProfile& profile);
-// Of `steps` steps, without their volume: the lesser of the two.
-[[nodiscard]] Seconds inside_latency(CollectiveKind kind, int steps, const HardwareProfile& profile);
+// Across domains: `steps` steps inside them, then `remote` and the volume at the path's bandwidth; the faster of both
+// ways, of which the one with flags carries twice the volume.
+[[nodiscard]] Seconds across_time(CollectiveKind kind, int steps, Seconds remote, Volume sent, BytesPerSecond bandwidth, const HardwareProfile& profile);
 [[nodiscard]] const CollectiveCoefficients& across(CollectiveKind kind, const HardwareProfile& profile);
 
 // One exchange between domains: the library's step and the path there, both ways where the kind reduces and then

@@ -16,10 +16,8 @@ bool applies(const CollectiveRequest& request, const GroupLinks&) { return reque
 Seconds time(const CollectiveRequest& request, const GroupLinks& links, const HardwareProfile& profile) {
   const Volume sent = sent_volume(request, links.ranks);
   if (links.nodes == 1) return inside_time(request.kind, sent, links.ranks, links.all_to_all_bandwidth, profile);
-  const Seconds near = inside_latency(request.kind, links.ranks_per_node - 1, profile);
-  const CollectiveCoefficients& remote = across(request.kind, profile);
-  return near + links.latency + step_latency(remote, links.ranks - links.ranks_per_node) +
-         transfer_time(sent, links.all_to_all_bandwidth, remote);
+  const Seconds remote = links.latency + step_latency(across(request.kind, profile), links.ranks - links.ranks_per_node);
+  return across_time(request.kind, links.ranks_per_node - 1, remote, sent, links.all_to_all_bandwidth, profile);
 }
 
 }  // namespace

@@ -18,10 +18,8 @@ bool applies(const CollectiveRequest& request, const GroupLinks&) {
 Seconds time(const CollectiveRequest& request, const GroupLinks& links, const HardwareProfile& profile) {
   const Volume sent = sent_volume(request, links.ranks);
   if (links.nodes == 1) return inside_time(request.kind, sent, links.ranks, links.ring_bandwidth, profile);
-  const Seconds steps = inside_latency(request.kind, links.ranks - links.nodes, profile);
-  const CollectiveCoefficients& remote = across(request.kind, profile);
-  return steps + remote.base + exchange_latency(request.kind, links, profile) * (links.nodes - 1) +
-         transfer_time(sent, links.ring_bandwidth, remote);
+  const Seconds remote = across(request.kind, profile).base + exchange_latency(request.kind, links, profile) * (links.nodes - 1);
+  return across_time(request.kind, links.ranks - links.nodes, remote, sent, links.ring_bandwidth, profile);
 }
 
 }  // namespace

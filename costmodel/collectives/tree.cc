@@ -14,10 +14,8 @@ bool applies(const CollectiveRequest& request, const GroupLinks& links) {
 }
 
 Seconds time(const CollectiveRequest& request, const GroupLinks& links, const HardwareProfile& profile) {
-  const CollectiveCoefficients& remote = across(request.kind, profile);
-  return inside_latency(request.kind, links.ranks_per_node - 1, profile) + remote.base +
-         exchange_latency(request.kind, links, profile) * log2_ceil(links.nodes) +
-         transfer_time({2 * request.message_bytes}, links.ring_bandwidth, remote);
+  const Seconds remote = across(request.kind, profile).base + exchange_latency(request.kind, links, profile) * log2_ceil(links.nodes);
+  return across_time(request.kind, links.ranks_per_node - 1, remote, {2 * request.message_bytes}, links.ring_bandwidth, profile);
 }
 
 }  // namespace
