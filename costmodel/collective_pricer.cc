@@ -63,12 +63,14 @@ struct CollectiveCurve::Impl {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   PriceMode mode = PriceMode::kCalibrated;
   double sent_ratio = 1;
+  TokenCopies tokens;
   bool graph_captured = true;
   std::string source;
   mutable std::array<std::atomic<double>, kPoints> grid;
 
   [[nodiscard]] CollectivePrice direct(double message) const {
-    return price_collective({kind, message, message * sent_ratio, graph_captured, source}, *links, *hardware, mode);
+    return price_collective({kind, message, message * sent_ratio, moves_tokens(kind) ? tokens.captured : graph_captured, source, message * tokens.token_ratio, tokens.experts_per_token},
+                            *links, *hardware, mode);
   }
   [[nodiscard]] double at(int point) const {
     double value = grid[static_cast<std::size_t>(point)].load(std::memory_order_relaxed);
@@ -107,7 +109,7 @@ struct CollectivePricer::Impl {
   KernelPricer kernels;
   std::shared_mutex mutex;  // of both maps: a search looks up far more often than it adds
   std::map<GroupShape, std::unique_ptr<GroupLinks>> links;
-  std::map<std::tuple<CollectiveKind, double, GroupShape>, std::unique_ptr<CollectiveCurve>> curves;
+  std::map<std::tuple<CollectiveKind, double, TokenCopies, GroupShape>, std::unique_ptr<CollectiveCurve>> curves;
 
   const GroupLinks& links_of(const GroupShape& shape) {
     auto& entry = links[shape];
@@ -134,8 +136,8 @@ const HardwareProfile& CollectivePricer::hardware() const { return impl_->hardwa
 PriceMode CollectivePricer::mode() const { return impl_->mode; }
 const KernelPricer& CollectivePricer::kernels() const { return impl_->kernels; }
 
-const CollectiveCurve& CollectivePricer::curve(CollectiveKind kind, const GroupShape& group, double sent_ratio) const {
-  const auto key = std::make_tuple(kind, sent_ratio, group);
+const CollectiveCurve& CollectivePricer::curve(CollectiveKind kind, const GroupShape& group, double sent_ratio, const TokenCopies& tokens) const {
+  const auto key = std::make_tuple(kind, sent_ratio, tokens, group);
   {
     const std::shared_lock lock(impl_->mutex);
     const auto found = impl_->curves.find(key);
@@ -150,6 +152,7 @@ const CollectiveCurve& CollectivePricer::curve(CollectiveKind kind, const GroupS
     curve->kind = kind;
     curve->mode = impl_->mode;
     curve->sent_ratio = sent_ratio;
+    curve->tokens = tokens;
     curve->graph_captured = impl_->graph_captured;
     const std::vector<std::string>& libraries = impl_->kernels.options().libraries;
     curve->source = libraries.empty() ? "" : libraries.front();

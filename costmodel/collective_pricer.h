@@ -6,6 +6,7 @@
 // on the order of calls.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -25,6 +26,14 @@ struct GroupShape {
   std::vector<Axis> members;     // of the group, outermost first
   std::vector<Axis> repeats;     // of its siblings at work at the same time
   friend bool operator<(const GroupShape& a, const GroupShape& b);
+};
+
+// What dispatch and combine know of their tokens.
+struct TokenCopies {
+  double token_ratio = 0;        // bytes of a rank's tokens, each counted once, of those of the message
+  double experts_per_token = 1;
+  bool captured = false;         // in a captured graph, whose kernels ask nothing of the host
+  friend auto operator<=>(const TokenCopies&, const TokenCopies&) = default;
 };
 
 class CollectiveCurve {
@@ -51,7 +60,7 @@ class CollectivePricer {
   [[nodiscard]] PriceMode mode() const;
   [[nodiscard]] const KernelPricer& kernels() const;   // of the same machine
   // The curve of (kind, group, ratio); lives as long as the pricer.
-  [[nodiscard]] const CollectiveCurve& curve(CollectiveKind kind, const GroupShape& group, double sent_ratio) const;
+  [[nodiscard]] const CollectiveCurve& curve(CollectiveKind kind, const GroupShape& group, double sent_ratio, const TokenCopies& tokens = {}) const;
 
  private:
   struct Impl;

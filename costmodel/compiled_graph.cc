@@ -144,7 +144,13 @@ CompiledTraffic compile_traffic(const StepGraph& graph, const Node& node, const 
     moved = out.form.message_ratio;
   }
   const double ratio = out.form.message_ratio > 0 ? moved / out.form.message_ratio : 0;
-  out.curve = &collectives.curve(out.form.kind, group_shape(graph, node.group, axes), ratio);
+  const double message = std::max(out.form.message_ratio, 1e-30);
+  const GroupShape group = group_shape(graph, node.group, axes);
+  TokenCopies tokens{out.form.token_ratio / message, out.form.experts_per_token};
+  out.curve = &collectives.curve(out.form.kind, group, ratio, tokens);
+  if (out.form.token_ratio <= 0) return out;
+  tokens.captured = true;
+  out.captured = &collectives.curve(out.form.kind, group, ratio, tokens);
   return out;
 }
 
@@ -273,7 +279,7 @@ double CompiledGraph::model_seconds(const CompiledWork& work, const SymbolTable:
 double CompiledGraph::traffic_seconds(const CompiledTraffic& traffic, const SymbolTable::Values& values, double share) const {
   const double message = share * traffic.form.message_ratio * values[static_cast<std::size_t>(traffic.symbol)];
   if (message <= 0) return 0;
-  return values.factors[index_of(StepPart::kCollective)] * static_cast<double>(traffic.hops) * traffic.curve->time(message).value();
+  return values.factors[index_of(StepPart::kCollective)] * static_cast<double>(traffic.hops) * traffic.curve_of(values).time(message).value();
 }
 
 void CompiledGraph::add_node(const CompiledNode& node, const SymbolTable::Values& values, const SymbolTable::Values& means,
@@ -374,7 +380,7 @@ void CompiledGraph::describe(const SymbolTable::Values& values, const SymbolTabl
     const double units = values[static_cast<std::size_t>(node.traffic->symbol)];
     const double message = node.traffic->form.message_ratio * units;
     if (message <= 0) continue;
-    const CollectivePrice price = node.traffic->curve->direct(message);
+    const CollectivePrice price = node.traffic->curve_of(values).direct(message);
     out.collectives.push_back({std::string(prefix) + graph_->tensor_of(source.inputs[0]).name, node_kind_name(source.kind), std::string(price.algorithm),
                                node.traffic->form.group_size, count, message, node.traffic->form.sent_ratio * units,
                                node.traffic->lse_ratio * units, Seconds(traffic_seconds(*node.traffic, values, 1)), price.spread});

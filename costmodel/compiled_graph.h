@@ -29,6 +29,7 @@ class SymbolTable {
   struct Values : std::array<double, kMost> {
     StepParts factors;
     double decode_tokens = 1;   // of a sequence
+    bool captured = false;      // no prompts: the step is a captured graph
   };
 
   [[nodiscard]] std::int32_t index(const Symbol& symbol);    // adds it when new
@@ -65,10 +66,14 @@ struct CompiledWork {
 
 struct CompiledTraffic {
   const CollectiveCurve* curve = nullptr;
+  const CollectiveCurve* captured = nullptr;  // of a captured step, where that is another
   std::int32_t symbol = 0;
   TrafficForm form;
   double lse_ratio = 0;          // LSE bytes per unit, of the sent bytes
   std::int64_t hops = 1;         // ring: blocks sent one after the other
+  [[nodiscard]] const CollectiveCurve& curve_of(const SymbolTable::Values& values) const {
+    return values.captured && captured != nullptr ? *captured : *curve;
+  }
 };
 
 struct CompiledNode {

@@ -50,6 +50,7 @@ class ExpertLoadModel {
   // Probability that a token goes to the most visited rank; and to a rank on average.
   [[nodiscard]] double busiest_visit_ratio() const;
   [[nodiscard]] double mean_visit_ratio() const;
+  [[nodiscard]] double experts_per_token() const { return per_token_; }
   [[nodiscard]] std::int64_t slots_per_rank() const;        // of the fullest rank
   // busiest_rows / mean_rows.
   [[nodiscard]] double imbalance_ratio() const;

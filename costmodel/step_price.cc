@@ -110,6 +110,7 @@ struct StepPricer::Impl {
     values.busiest.decode_tokens = values.mean.decode_tokens = static_cast<double>(shape.decode_tokens);
     values.busiest.factors = factors_at(factors, tokens > 0 ? prompt / tokens : 0);
     values.mean.factors = values.busiest.factors;
+    values.busiest.captured = values.mean.captured = shape.prefill_sequences == 0;
     return values;
   }
 

@@ -18,6 +18,8 @@ CollectiveKind collective_of(NodeKind kind) {
     case NodeKind::kLseGather: return CollectiveKind::kAllGather;
     case NodeKind::kRingAttention:
     case NodeKind::kSend: return CollectiveKind::kSendReceive;
+    case NodeKind::kDispatch: return CollectiveKind::kDispatch;
+    case NodeKind::kCombine: return CollectiveKind::kCombine;
     default: return CollectiveKind::kAllToAll;
   }
 }
@@ -108,6 +110,8 @@ TrafficForm expert_traffic(const StepGraph& graph, const Node& node, TrafficForm
   form.message_ratio = group * experts.mean_visit_ratio() * row;
   form.sent_ratio = dispatch ? mean : busiest;        // combine: the most visited rank returns most rows
   form.received_ratio = dispatch ? busiest : mean;
+  form.token_ratio = row;
+  form.experts_per_token = experts.experts_per_token();
   return form;
 }
 

@@ -32,6 +32,8 @@ struct TrafficForm {
   double received_ratio = 0;         // bytes received by the busiest receiver, where it is more (combine, dispatch)
   std::int64_t unit_elements = 0;    // kAllReduce: elements per unit of the symbol (for exact padding)
   double element_bytes = 0;
+  double token_ratio = 0;            // kDispatch, kCombine: bytes of the tokens, each counted once
+  double experts_per_token = 1;
 };
 
 [[nodiscard]] bool communicates(NodeKind kind);

@@ -17,7 +17,8 @@ constexpr auto kFamilies = std::to_array<std::string_view>(
     {"gemm", "attention_prefill", "attention_decode", "grouped_gemm", "elementwise", "cache_write", "sampling", "scan", "default"});
 constexpr auto kCollectives =
     std::to_array<std::string_view>({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_receive",
-                                     "nvls_all_reduce", "graph_all_reduce", "graph_nvls_all_reduce", "ll_all_gather", "ll_reduce_scatter", "ll_all_to_all"});
+                                     "nvls_all_reduce", "graph_all_reduce", "graph_nvls_all_reduce", "ll_all_gather", "ll_reduce_scatter", "ll_all_to_all",
+                                     "dispatch", "combine", "ll_dispatch", "ll_combine"});
 constexpr double kMinEfficiency = 1e-6;  // anything less is a slip of the pen
 constexpr Seconds kMaxFixed{1.0};
 

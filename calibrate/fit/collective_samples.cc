@@ -88,7 +88,6 @@ double predicted_us(Samples& samples, const std::vector<std::string>& rows, std:
 }  // namespace
 
 std::vector<FitInput> collective_inputs(const MeasuredTable& table, const HardwareProfile& hardware) {
-  if (table.table.find("deepep") != std::string::npos) return {};
   const bool custom = table.table.starts_with("custom_allreduce");
   std::map<std::string, std::pair<FitInput, std::shared_ptr<Samples>>> by_kind;
   for (const Measurement& cell : table.cells) {

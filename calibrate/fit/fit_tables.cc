@@ -37,6 +37,7 @@ std::vector<FitInput> table_inputs(const MeasuredTable& table, const HardwarePro
   if (table.family == "attention") return attention_inputs(table, hardware);
   if (table.family == "mla") return mla_inputs(table, hardware);
   if (table.family == "moe") return experts_inputs(table, hardware);
+  if (table.table.find("deepep") != std::string::npos) return exchange_inputs(table, hardware, false);
   if (table.family == "comm") return collective_inputs(table, hardware);
   return {};
 }

@@ -1,11 +1,8 @@
-// Tables that no row is fitted on, but which the prices answer: MLA's batched products, DeepEP's dispatch and combine.
-#include <cmath>
+// Tables that no row is fitted on, but which the prices answer: MLA's batched products, DeepEP across nodes.
 #include <memory>
 
 #include "calibrate/fit/kernel_samples.h"
-#include "costmodel/collectives/collective.h"
 #include "costmodel/kernels/kernel_forms.h"
-#include "hwprofiles/fabric.h"
 
 namespace shardplan {
 namespace {
@@ -49,70 +46,11 @@ std::vector<FitInput> batched_products(const MeasuredTable& table, const Hardwar
   return out;
 }
 
-// Bytes that a rank sends to others: low latency, a copy for each expert (dispatch in fp8 with scales and a header); normal, a
-// bf16 copy for each rank that has one of the token's experts.
-double sent_bytes(const MeasuredTable& table, const Measurement& cell, bool dispatch, int ranks) {
-  const double hidden = table.number(cell.row, "hidden_size");
-  const double per_token = table.number(cell.row, "num_topk");
-  const double others = 1 - 1.0 / ranks;
-  if (table.table.find("_ll_") != std::string::npos) return cell.swept * per_token * (dispatch ? hidden + 4 * hidden / 128 + 16 : 2 * hidden) * others;
-  return cell.swept * ranks * (1 - std::pow(others, per_token)) * 2 * hidden * others;
-}
-
-// Priced as an all-to-all.
-std::vector<FitInput> expert_exchanges(const MeasuredTable& table, const HardwareProfile& hardware) {
-  struct Sample {
-    double sent;
-    int ranks;
-  };
-  struct Samples {
-    HardwareProfile profile;
-    std::map<int, GroupLinks> links;
-    std::vector<Sample> all;
-  };
-  const bool low_latency = table.table.find("_ll_") != std::string::npos;
-  std::vector<FitInput> out;
-  for (const bool dispatch : {true, false}) {
-    const auto samples = std::make_shared<Samples>();
-    samples->profile = hardware;
-    FitInput input;
-    for (std::size_t c = dispatch ? 0 : 1; c < table.cells.size(); c += 2) {
-      const Measurement& cell = table.cells[c];
-      const int ranks = hardware.node.devices * static_cast<int>(table.number(cell.row, "node_num"));
-      if (!samples->links.contains(ranks)) {
-        std::vector<int> group;
-        for (int rank = 0; rank < ranks; ++rank) group.push_back(rank);
-        samples->links.emplace(ranks, Fabric(hardware, ranks).links(group));
-      }
-      const double sent = sent_bytes(table, cell, dispatch, ranks);
-      samples->all.push_back({sent, ranks});
-      add_sample(input, table, cell, hash_of({sent, static_cast<double>(ranks)}), sent);
-    }
-    if (samples->all.empty()) continue;
-    input.key = std::string(low_latency ? "deepep_ll_" : "deepep_normal_") + (dispatch ? "dispatch" : "combine");
-    input.collectives = {"all_to_all"};
-    input.on = table.origin + ": " + table.backend + " " + table.version + " " + table.table;
-    input.predict = [samples](std::size_t i, const double* p) {
-      CollectiveCoefficients& row = samples->profile.collectives["all_to_all"];
-      row.base = Seconds(p[0] * kMicro);
-      row.per_rank = Seconds(p[1] * kMicro);
-      row.efficiency = p[2];
-      row.half = Bytes(static_cast<std::int64_t>(p[3] * 1e6));
-      row.ramp = p[4];
-      const Sample& s = samples->all[i];
-      const CollectiveRequest request{.kind = CollectiveKind::kAllToAll, .message_bytes = 0, .sent_bytes = s.sent, .graph_captured = true, .source = {}};
-      return price_collective(request, samples->links.at(s.ranks), samples->profile, PriceMode::kCalibrated).time.value() * 1e6;
-    };
-    out.push_back(std::move(input));
-  }
-  return out;
-}
-
 }  // namespace
 
 std::vector<FitInput> judged_inputs(const MeasuredTable& table, const HardwareProfile& hardware) {
   if (table.family == "mla_bmm") return batched_products(table, hardware);
-  if (table.table.find("deepep") != std::string::npos) return expert_exchanges(table, hardware);
+  if (table.table.find("deepep") != std::string::npos) return exchange_inputs(table, hardware, true);
   return {};
 }
 

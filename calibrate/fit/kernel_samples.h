@@ -27,6 +27,9 @@ inline void add_sample(FitInput& input, const MeasuredTable& table, const Measur
 // library chooses between them.
 [[nodiscard]] std::vector<FitInput> collective_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
 
+// DeepEP's dispatch and combine, either kind of kernel: inside one domain, or across.
+[[nodiscard]] std::vector<FitInput> exchange_inputs(const MeasuredTable& table, const HardwareProfile& hardware, bool across);
+
 // All of the above, by the table's family.
 [[nodiscard]] std::vector<FitInput> table_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
 

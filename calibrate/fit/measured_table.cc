@@ -89,7 +89,9 @@ void add_long_cells(MeasuredTable& table) {
     table.swept = "num_token";
     for (std::size_t row = 0; row < table.rows.size(); ++row) {
       for (const std::string& column : {dispatch, std::string("combine_") + kind}) {
-        table.cells.push_back({row, table.number(row, "num_token"), table.number(row, column), table.lines[row]});
+        const std::string notify = column.substr(0, column.find('_')) + "_notify_us";   // counts of tokens go ahead of them
+        const double ahead = has(notify.c_str()) ? table.number(row, notify) : 0;
+        table.cells.push_back({row, table.number(row, "num_token"), ahead + table.number(row, column), table.lines[row]});
       }
     }
   }

@@ -10,6 +10,12 @@ namespace shardplan {
 [[nodiscard]] CollectiveAlgorithm tree_algorithm();
 [[nodiscard]] CollectiveAlgorithm nvls_algorithm();
 [[nodiscard]] CollectiveAlgorithm one_shot_algorithm();
+// Kernels that move tokens to their experts and back. They apply where the kind is kDispatch or kCombine.
+[[nodiscard]] CollectiveAlgorithm ep_normal_algorithm();
+[[nodiscard]] CollectiveAlgorithm ep_low_latency_algorithm();
+[[nodiscard]] bool has_expert_kernels(CollectiveKind kind, const GroupLinks& links, const HardwareProfile& profile);
+// Bytes of a rank's tokens that cross to other domains, one copy for each domain with one of a token's experts.
+[[nodiscard]] double domain_copies(const CollectiveRequest& request, const GroupLinks& links);
 [[nodiscard]] CollectiveAlgorithm two_shot_algorithm();
 [[nodiscard]] CollectiveAlgorithm hierarchical_algorithm();
 [[nodiscard]] CollectiveAlgorithm pairwise_algorithm();

@@ -13,6 +13,8 @@ namespace {
 std::string_view bounding_algorithm(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::kAllToAll:
+    case CollectiveKind::kDispatch:
+    case CollectiveKind::kCombine:
       return "pairwise";
     case CollectiveKind::kSendReceive:
       return "p2p";
@@ -35,6 +37,7 @@ CollectiveRequest completed(CollectiveRequest request, int ranks) {
 
 // Of the row that the price rests on most.
 Spread spread_of(std::string_view algorithm, const CollectiveRequest& request, const GroupLinks& links, const HardwareProfile& profile) {
+  if (algorithm == "ep_low_latency") return collective_coefficients(profile, (links.nodes > 1 ? "inter.ll_" : "ll_") + std::string(collective_name(request.kind))).spread;
   if (links.nodes > 1) return across(request.kind, profile).spread;
   if (algorithm == "one_shot" || algorithm == "two_shot") return collective_coefficients(profile, "graph_all_reduce", request.source).spread;
   if (algorithm == "nvls") return collective_coefficients(profile, "nvls_all_reduce").spread;
@@ -42,9 +45,14 @@ Spread spread_of(std::string_view algorithm, const CollectiveRequest& request, c
 }
 
 Seconds speed_of_light(const CollectiveRequest& request, const GroupLinks& links) {
-  const bool all_to_all = request.kind == CollectiveKind::kAllToAll;
+  const double sent = sent_volume(request, links.ranks).bytes;
+  if (moves_tokens(request.kind) && request.token_bytes > 0) {   // one copy crosses to a domain and is handed on inside it
+    const double across = links.nodes > 1 ? domain_copies(request, links) / links.inter_bandwidth.value() : 0;
+    return Seconds(std::max(across, std::max(0.0, sent - domain_copies(request, links)) / links.intra_bandwidth.value()));
+  }
+  const bool all_to_all = request.kind == CollectiveKind::kAllToAll || moves_tokens(request.kind);
   const BytesPerSecond bandwidth = all_to_all ? links.all_to_all_bandwidth : links.ring_bandwidth;
-  return Seconds(sent_volume(request, links.ranks).bytes / bandwidth.value());
+  return Seconds(sent / bandwidth.value());
 }
 
 }  // namespace
@@ -61,6 +69,10 @@ std::string_view collective_name(CollectiveKind kind) {
       return "all_to_all";
     case CollectiveKind::kSendReceive:
       return "send_receive";
+    case CollectiveKind::kDispatch:
+      return "dispatch";
+    case CollectiveKind::kCombine:
+      return "combine";
   }
   throw InternalError("unknown collective");
 }
@@ -69,15 +81,16 @@ const std::vector<CollectiveAlgorithm>& collective_algorithms() {
   static const std::vector<CollectiveAlgorithm> algorithms{
       ring_algorithm(),     tree_algorithm(),         nvls_algorithm(),     one_shot_algorithm(),
       two_shot_algorithm(), hierarchical_algorithm(), pairwise_algorithm(), hierarchical_all_to_all_algorithm(),
-      p2p_algorithm()};
+      p2p_algorithm(),      ep_normal_algorithm(),    ep_low_latency_algorithm()};
   return algorithms;
 }
 
 CollectivePrice price_collective(const CollectiveRequest& asked, const GroupLinks& links,
                                  const HardwareProfile& profile, PriceMode mode) {
   if (nothing_moves(asked, links)) return {Seconds(0), "none", {1, 1}};
-  const CollectiveRequest request = completed(asked, links.ranks);
+  CollectiveRequest request = completed(asked, links.ranks);
   if (mode == PriceMode::kSpeedOfLight) return {speed_of_light(request, links), bounding_algorithm(request.kind), {1, 1}};
+  if (moves_tokens(request.kind) && (request.token_bytes <= 0 || !has_expert_kernels(request.kind, links, profile))) request.kind = CollectiveKind::kAllToAll;
   CollectivePrice best{Seconds(0), "", {}};
   for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {
     if (!algorithm.applies(request, links)) continue;

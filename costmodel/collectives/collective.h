@@ -14,8 +14,11 @@
 
 namespace shardplan {
 
-enum class CollectiveKind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kSendReceive };
+// kDispatch, kCombine: tokens to the ranks of their experts and back, by kernels of their own where the profile has
+// rows for them, else as an all-to-all.
+enum class CollectiveKind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kSendReceive, kDispatch, kCombine };
 
+[[nodiscard]] constexpr bool moves_tokens(CollectiveKind kind) { return kind == CollectiveKind::kDispatch || kind == CollectiveKind::kCombine; }
 [[nodiscard]] std::string_view collective_name(CollectiveKind kind);  // "all_reduce", ...
 
 // Speed-of-light or calibrated coefficients.
@@ -29,10 +32,13 @@ struct CollectiveRequest {
   double sent_bytes = 0;       // by the busiest rank on the wire, as the step graph counts them
   bool graph_captured = true;  // launched from a CUDA graph (custom kernels apply)
   std::string_view source;     // whose custom kernels, where the profile tells: "trtllm"
+  double token_bytes = 0;      // kDispatch, kCombine: a rank's tokens, each counted once; 0: as an all-to-all
+  double experts_per_token = 1;
 };
 
 struct CollectiveAlgorithm {
-  std::string_view name;  // "ring", "tree", "nvls", "one_shot", "two_shot", "hierarchical", "pairwise", "p2p"
+  std::string_view name;  // "ring", "tree", "nvls", "one_shot", "two_shot", "hierarchical", "pairwise", "p2p",
+                          // "ep_normal", "ep_low_latency"
   std::string_view help;  // one line, with the formula's source
   bool (*applies)(const CollectiveRequest&, const GroupLinks&);
   Seconds (*time)(const CollectiveRequest&, const GroupLinks&, const HardwareProfile&);

@@ -17,7 +17,10 @@ enum Grouping : std::size_t { kDevice, kFamily, kFormat, kRow, kLibrary, kFitted
 constexpr const char* kGroupings[] = {"device", "family", "format", "row", "library", "fitted on", "ranks", "size"};
 
 // "gemm", "bf16" of "gemm.bf16@trtllm".
-std::string family_of(const std::string& key) { return key.substr(0, key.find_first_of(".@")); }
+std::string family_of(const std::string& key) {
+  const std::size_t from = key.starts_with("inter.") ? std::string_view("inter.").size() : 0;
+  return key.substr(0, key.find_first_of(".@", from));
+}
 
 std::string format_of(const std::string& key) {
   const std::size_t dot = key.find('.');

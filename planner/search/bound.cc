@@ -137,17 +137,17 @@ void RequestBound::add_core(const LayerKind& kind, double layers) {
 
 bool RequestBound::splits_tokens(const ParallelConfig& c) const { return splits_residual(request_.model, c); }
 
-double RequestBound::collective(CollectiveKind kind, std::int64_t ranks, std::int64_t stride, double bytes) const {
+double RequestBound::collective(CollectiveKind kind, std::int64_t ranks, std::int64_t stride, double bytes, const TokenCopies& tokens) const {
   if (ranks <= 1) return 0;
   const double share = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
   const double sent = kind == CollectiveKind::kAllReduce ? 2 * share : share;
-  return collectives_.curve(kind, {{{ranks, stride}}, {}}, sent).time(bytes).value();
+  return collectives_.curve(kind, {{{ranks, stride}}, {}}, sent, tokens).time(bytes).value();
 }
 
 // Seconds per token of a growing exchange, never negative.
-double RequestBound::slope(CollectiveKind kind, std::int64_t ranks, std::int64_t stride) const {
-  const double grown = collective(kind, ranks, stride, kSlopeTo * token_bytes_) -
-                       collective(kind, ranks, stride, kSlopeFrom * token_bytes_);
+double RequestBound::slope(CollectiveKind kind, std::int64_t ranks, std::int64_t stride, const TokenCopies& tokens) const {
+  const double grown = collective(kind, ranks, stride, kSlopeTo * token_bytes_, tokens) -
+                       collective(kind, ranks, stride, kSlopeFrom * token_bytes_, tokens);
   return std::max(0.0, grown / (kSlopeTo - kSlopeFrom)) * 0.9;
 }
 
@@ -162,7 +162,7 @@ double RequestBound::copies_sent(const ParallelConfig& c) const {
   return 0.9 * distinct * (ranks - 1) / ranks;
 }
 
-// Calls visit(kind, ranks, stride, tokens, row bytes) for each exchange of one layer, `tokens` being those of the whole
+// Calls visit(kind, ranks, stride, tokens, row bytes[, copies]) for each exchange of one layer, `tokens` being those of the whole
 // instance (attention: of one group each). Prompts are split over pcp too.
 template <class Visit>
 void RequestBound::for_each_exchange(const ParallelConfig& c, double tokens, std::int64_t prompt_ways,
@@ -190,8 +190,9 @@ void RequestBound::for_each_exchange(const ParallelConfig& c, double tokens, std
     visit(CollectiveKind::kReduceScatter, experts, 1, met, token_bytes_);
   } else if (c.ep > 1) {
     const double row = token_bytes_ * copies_sent(c) * static_cast<double>(c.ep) / static_cast<double>(c.ep - 1);
-    visit(CollectiveKind::kAllToAll, c.ep, c.ep_stride(), over(tokens, c.stage_ranks()), row);
-    visit(CollectiveKind::kAllToAll, c.ep, c.ep_stride(), over(tokens, c.stage_ranks()), row);
+    const TokenCopies copies{token_bytes_ / row, static_cast<double>(moe_of(request_.model)->experts_per_token)};
+    visit(CollectiveKind::kDispatch, c.ep, c.ep_stride(), over(tokens, c.stage_ranks()), row, copies);
+    visit(CollectiveKind::kCombine, c.ep, c.ep_stride(), over(tokens, c.stage_ranks()), row, copies);
   }
 }
 
@@ -217,8 +218,8 @@ double RequestBound::cache_exchanges(const ParallelConfig& c, double group) cons
 double RequestBound::decode_exchanges(const ParallelConfig& c, double tokens) const {
   double layer = cache_exchanges(c, over(tokens, c.dpa));
   for_each_exchange(c, tokens, 1,
-                    [&](CollectiveKind kind, std::int64_t ranks, std::int64_t stride, double moved, double row) {
-                      layer += collective(kind, ranks, stride, moved * row);
+                    [&](CollectiveKind kind, std::int64_t ranks, std::int64_t stride, double moved, double row, const TokenCopies& copies = {}) {
+                      layer += collective(kind, ranks, stride, moved * row, copies);
                     });
   return layer * layer_count_;
 }
@@ -228,8 +229,8 @@ double RequestBound::prompt_exchanges(const ParallelConfig& c) const {
   const auto fresh = static_cast<double>(request_.workload.isl - request_.workload.prefix);
   double layer = 0;
   for_each_exchange(c, fresh, c.pcp,
-                    [&](CollectiveKind kind, std::int64_t ranks, std::int64_t stride, double moved, double row) {
-                      layer += slope(kind, ranks, stride) * moved * row / token_bytes_;
+                    [&](CollectiveKind kind, std::int64_t ranks, std::int64_t stride, double moved, double row, const TokenCopies& copies = {}) {
+                      layer += slope(kind, ranks, stride, copies) * moved * row / token_bytes_;
                     });
   return layer * layer_count_;
 }

@@ -61,8 +61,8 @@ class RequestBound {
   [[nodiscard]] double cache_exchanges(const ParallelConfig& config, double group) const;
   [[nodiscard]] double decode_exchanges(const ParallelConfig& config, double tokens) const;
   [[nodiscard]] double prompt_exchanges(const ParallelConfig& config) const;
-  [[nodiscard]] double collective(CollectiveKind kind, std::int64_t ranks, std::int64_t stride, double bytes) const;
-  [[nodiscard]] double slope(CollectiveKind kind, std::int64_t ranks, std::int64_t stride) const;
+  [[nodiscard]] double collective(CollectiveKind kind, std::int64_t ranks, std::int64_t stride, double bytes, const TokenCopies& tokens = {}) const;
+  [[nodiscard]] double slope(CollectiveKind kind, std::int64_t ranks, std::int64_t stride, const TokenCopies& tokens = {}) const;
   [[nodiscard]] bool splits_tokens(const ParallelConfig& config) const;
 
   const PlanRequest& request_;
