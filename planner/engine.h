@@ -48,9 +48,16 @@ struct Engine {
   ParallelConfig (*settle)(const ModelSpec&, ParallelConfig) = nullptr;
   // Whose kernels it runs where a profile tells libraries apart (KernelOptions::libraries). nullptr: the plain rows.
   std::vector<std::string> (*kernel_libraries)(const std::string& version) = nullptr;
+  // The engine's release inside a container that is tagged otherwise; "" where `tag` is a release of its own. nullptr: all are.
+  std::string (*release_inside)(const std::string& tag) = nullptr;
   // What the rules were read from; a version outside is taken as the nearest, with a note.
   const char* oldest_version = "";
   const char* newest_version = "";
+
+  [[nodiscard]] std::string release_of(const std::string& tag) const {
+    const std::string inside = release_inside == nullptr ? "" : release_inside(tag);
+    return inside.empty() ? tag : inside;
+  }
 
   // `config` as this engine would run it.
   [[nodiscard]] ParallelConfig settled(const ModelSpec& model, const ParallelConfig& config) const {

@@ -9,10 +9,8 @@ namespace {
 constexpr double kRunToRunTpot =
     0.03;  // repeated runs of one point: 1.6 % in TPOT, 4.7 % in TTFT; protocols add as much
 constexpr double kRunToRunTtft = 0.25;
-// Of a kernel's own spread: a fit to serving rows of its kind has averaged out about half; where none was, kernels run
-// colder and on other shapes than their tables.
-constexpr double kSeen = 0.5;
-constexpr double kUnseen = 1.7;
+// Of a kernel's own spread, what is left where a fit to serving rows of its kind has averaged it out.
+constexpr double kSeen = 0.3;
 constexpr double kStep = 0.05;  // of a logarithm, for the derivatives
 
 struct Quantities {
@@ -106,7 +104,7 @@ LogSpread spread_of(const LoopSteps& steps, const EngineTimes& times, const Loop
     sum.add(moved(times, term), times.spread[i]);
     if (settled || term < TimeTerm::kGemm || term > TimeTerm::kLaunch) continue;
     const std::size_t part = i - static_cast<std::size_t>(TimeTerm::kGemm);
-    sum.add(moved(times, term), (times.unseen[i] ? kUnseen : kSeen) * steps.deviation[part]);
+    sum.add(moved(times, term), (times.unseen[i] ? 1 : kSeen) * steps.deviation[part]);
   }
   return sum.result();
 }

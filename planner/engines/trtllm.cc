@@ -8,6 +8,9 @@
 // budget (max_num_tokens) are per rank under attention DP. Admission reserves the whole output (GUARANTEED_NO_EVICT).
 // Source: engine rules of TensorRT-LLM main of September 2026 (1.3). Wrong where a model overrides a width of its own.
 #include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
 
 #include "planner/engines/engines.h"
 
@@ -41,6 +44,20 @@ ParallelConfig settle(const ModelSpec&, ParallelConfig config) {
   return config;
 }
 
+struct Container {
+  std::string_view tag;
+  const char* release;
+};
+// Dynamo's containers of TensorRT-LLM, by the beginnings of their tags. TensorRT-LLM's own 0.x are older than any rule here;
+// its candidates are called rc, never dev. Source: Dynamo's support matrix.
+constexpr std::array kContainers{Container{"0.5.", "1.1.0rc5"}, Container{"0.6.", "1.1.0rc5"},      Container{"0.7.", "1.2.0rc3"},      Container{"0.8.", "1.2.0rc6"},
+                                 Container{"0.9.", "1.3.0rc1"}, Container{"1.0.0-dev", "1.3.0rc5"}, Container{"1.1.0-dev", "1.3.0rc11"}};
+
+std::string release_inside(const std::string& tag) {
+  const auto found = std::find_if(kContainers.begin(), kContainers.end(), [&](const Container& c) { return tag.starts_with(c.tag); });
+  return found == kContainers.end() ? "" : found->release;
+}
+
 // Its own products and all-reduces; the TRTLLM backend of NVFP4 experts.
 std::vector<std::string> kernel_libraries(const std::string& version) {
   return with_generated_experts(version.empty() || !VersionRange{"", "1.2"}.contains(version), {"trtllm"});
@@ -59,6 +76,7 @@ Engine trtllm_engine() {
           .exports = true,
           .settle = settle,
           .kernel_libraries = kernel_libraries,
+          .release_inside = release_inside,
           .oldest_version = "1.2",
           .newest_version = "1.3"};
 }

@@ -64,11 +64,13 @@ std::vector<DisaggregatedRow> read_disaggregated_rows(const CsvTable& table) {
   return rows;
 }
 
-std::vector<SimulatedRow> simulate_disaggregated(const std::vector<DisaggregatedRow>& rows, const CsvTable& table) {
+std::vector<SimulatedRow> simulate_disaggregated(const std::vector<DisaggregatedRow>& rows, const CsvTable& table,
+                                                 const std::shared_ptr<const EngineTimesTable>& times) {
   std::vector<RowQuestion> prefill, decode;
   for (const DisaggregatedRow& row : rows) {
     prefill.push_back(question_of(row.prefill, table));
     decode.push_back(question_of(row.decode, table));
+    prefill.back().request.engine_times = decode.back().request.engine_times = times;
   }
   std::vector<SimulatedRow> out(rows.size());
   tbb::parallel_for(std::size_t{0}, rows.size(), [&](std::size_t i) { out[i] = simulate_row(prefill[i], decode[i]); });

@@ -20,7 +20,8 @@ struct DisaggregatedRow {
 [[nodiscard]] bool is_disaggregated(const CsvTable& table);
 // Refuses a malformed table whole; rows without a concurrency are left out.
 [[nodiscard]] std::vector<DisaggregatedRow> read_disaggregated_rows(const CsvTable& table);
-// One result for each row, whatever the number of threads.
-[[nodiscard]] std::vector<SimulatedRow> simulate_disaggregated(const std::vector<DisaggregatedRow>& rows, const CsvTable& table);
+// One result for each row, whatever the number of threads. `times`: nullptr: as shipped.
+[[nodiscard]] std::vector<SimulatedRow> simulate_disaggregated(const std::vector<DisaggregatedRow>& rows, const CsvTable& table,
+                                                               const std::shared_ptr<const EngineTimesTable>& times);
 
 }  // namespace shardplan

@@ -43,14 +43,16 @@ void judge_by_loop(ValidateReport& r, const ValidateOptions& options) {
 bool scored(const ValidateReport& r, std::size_t i) { return !r.splits_protocols || protocol_is_known(r.rows[i]); }
 
 // What a row's own benchmark gives takes the place of the closed form.
+std::shared_ptr<const EngineTimesTable> times_of(const ValidateOptions& options) {
+  return options.times == nullptr ? nullptr : std::make_shared<const EngineTimesTable>(*options.times);
+}
+
 void judge_by_simulation(ValidateReport& r, const CsvTable& table, const ValidateOptions& options) {
   const auto known = std::count_if(r.rows.begin(), r.rows.end(), protocol_is_known);
   r.splits_protocols = known > 0 && known < static_cast<std::int64_t>(r.rows.size());
   r.analytic = errors_of(r.rows, r.judged, [&](std::size_t i) { return scored(r, i) && holds(r, i); });
   r.analytic_apart = errors_of(r.rows, r.judged, [&](std::size_t i) { return scored(r, i) && lacks(r, i); });
-  std::shared_ptr<const EngineTimesTable> times;
-  if (options.times != nullptr) times = std::make_shared<const EngineTimesTable>(*options.times);
-  const std::vector<SimulatedRow> simulated = simulate_rows(r.rows, table, times);
+  const std::vector<SimulatedRow> simulated = simulate_rows(r.rows, table, times_of(options));
   r.by_simulation = true;
   for (std::size_t i = 0; i < r.rows.size(); ++i) {
     if (!simulated[i].simulated || !r.priced[i].legal) continue;
@@ -60,9 +62,9 @@ void judge_by_simulation(ValidateReport& r, const CsvTable& table, const Validat
 }
 
 // Two pools have no closed form: simulated whatever the method.
-void judge_disaggregated(ValidateReport& r, const CsvTable& table) {
+void judge_disaggregated(ValidateReport& r, const CsvTable& table, const ValidateOptions& options) {
   const std::vector<DisaggregatedRow> rows = read_disaggregated_rows(table);
-  const std::vector<SimulatedRow> simulated = simulate_disaggregated(rows, table);
+  const std::vector<SimulatedRow> simulated = simulate_disaggregated(rows, table, times_of(options));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     r.rows.push_back(rows[i].decode);
     PricedRow priced;
@@ -116,7 +118,7 @@ ValidateReport validate_serving(const CsvTable& table, const ValidateOptions& op
   ValidateReport r;
   r.file = table.file();
   if (is_disaggregated(table)) {
-    judge_disaggregated(r, table);
+    judge_disaggregated(r, table, options);
   } else {
     const std::vector<ServingRow> all = read_serving_rows(table);
     r.rows = rows_of_quality(all, options.qualities);

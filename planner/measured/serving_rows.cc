@@ -174,6 +174,7 @@ void set_engine(const ServingRow& row, PlanRequest& request) {
   }
   request.engine_version =
       row.version.empty() || row.version.front() < '0' || row.version.front() > '9' ? "" : row.version;
+  if (request.engine != nullptr) request.engine_version = request.engine->release_of(request.engine_version);
   request.engine_times_as = row.engine;
   request.max_batched_tokens = row.token_budget;
   request.memory_fraction_ratio = row.memory_fraction_ratio;

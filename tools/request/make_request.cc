@@ -97,7 +97,10 @@ void set_engine(PlanRequest& request, const EngineFlags& flags) {
   refuse(!flags.engine_version.empty() && flags.engine.empty(), "--engine-version", "is the version of no engine", "--engine beside it");
   if (!flags.engine.empty()) request.engine = &require_engine(flags.engine);
   request.engine_version = flags.engine_version;
-  if (request.engine != nullptr) (void)version_note(*request.engine, flags.engine_version);  // refuses what is no version
+  if (request.engine != nullptr) {
+    (void)version_note(*request.engine, flags.engine_version);  // refuses what is no version
+    request.engine_version = request.engine->release_of(flags.engine_version);
+  }
   if (!flags.overlay.empty()) request.engine_times = read_overlay(flags.overlay);
   request.max_model_len = flags.max_model_len.value_or(0);
   request.memory_fraction_ratio = flags.memory_fraction.value_or(0);
@@ -151,6 +154,9 @@ PlanRequest make_request(const RequestFlags& flags) {
   request.price.mode = make_mode(flags.machine, request.hardware);
   if (flags.expert_load.empty() && request.price.mode == PriceMode::kCalibrated) request.price.expert_load = served_expert_load();
   request.model = make_model(flags);
+  if (request.engine_version != flags.engine.engine_version)
+    request.model.notes.push_back(fmt::format("{} {} is taken for the container of Dynamo with {} {}", request.engine->name, flags.engine.engine_version,
+                                              request.engine->name, request.engine_version));
   request.gpus = flags.machine.gpus.value_or(request.gpus);
   check_length(request);
   return request;
