@@ -11,6 +11,7 @@
 #include "tools/tables/limit.h"
 #include "tools/tables/numbers.h"
 #include "tools/tables/rejection_table.h"
+#include "tools/tables/verified_table.h"
 
 namespace shardplan {
 namespace {
@@ -86,16 +87,8 @@ std::string ranked_table(const PlanRequest& request, const PlanResult& result) {
   return table.text(2);
 }
 
-// Plans that were simulated, in the order that the simulation gave them.
-std::string verified_table(const PlanResult& result) {
-  Table table({{"rank"}, {"before"}, {"layout", Align::kLeft}, {"TTFT ms"}, {"p99"}, {"TPOT ms"}, {"p99"}, {"tok/s/GPU"}, {"targets", Align::kLeft}});
-  for (std::size_t i = 0; i < result.plans.size() && result.plans[i].simulated; ++i) {
-    const SimulatedServing& s = *result.plans[i].simulated;
-    table.add_row({std::to_string(i + 1), std::to_string(s.rank_before), short_text(result.plans[i].config), in_milliseconds(s.ttft), in_milliseconds(s.ttft_p99),
-                   in_milliseconds(s.tpot), in_milliseconds(s.tpot_p99), short_number(s.output_tokens_per_second_per_gpu), s.meets_targets ? "met" : "missed"});
-  }
-  if (result.plans.empty() || !result.plans.front().simulated) return "";
-  return "\nSimulated, and ranked by it (rank before: by the closed form)\n" + table.text(2);
+std::string verified(const PlanResult& result) {
+  return verified_table(verified_rows(result.plans, [](const Plan& plan) { return short_text(plan.config); }));
 }
 
 std::string pareto_table(const PlanResult& result) {
@@ -119,7 +112,7 @@ std::string plan_table(const PlanRequest& request, const PlanResult& result) {
   text += result.plans.empty() ? nothing_found(result) : "\n" + ranked_table(request, result);
   if (!result.plans.empty() && result.plans.front().serving.speculation)
     text += fmt::format("  drafts of the first: {}\n", speculation_text(result.plans.front().serving));
-  text += verified_table(result) + pareto_table(result) + rejection_table(result.rejected);
+  text += verified(result) + pareto_table(result) + rejection_table(result.rejected);
   const SearchStats& s = result.stats;
   return text + fmt::format("\nSearched {}: {} legal, {} fit in memory.\n", counted(s.considered, "configuration"), whole(s.legal),
                             whole(s.fitting));
