@@ -8,6 +8,8 @@ namespace {
 
 void add(std::vector<ErrorPair>& to, const MeasuredPoint& p) { to.push_back({p.predicted, p.measured, p.p10, p.p90}); }
 
+bool is_derived(const PointReport& report, const MeasuredPoint& p) { return report.quantities[p.quantity].derived; }
+
 void add_groups(PointReport& report, std::size_t grouping) {
   const PointGrouping& of = report.groupings[grouping];
   std::vector<std::vector<ErrorPair>> members(of.names.size());
@@ -36,10 +38,15 @@ std::uint16_t group_index(PointReport& report, std::size_t grouping, const std::
   return static_cast<std::uint16_t>(names.size() - 1);
 }
 
+std::int64_t measured_points(const PointReport& report) {
+  return std::count_if(report.points.begin(), report.points.end(),
+                       [&](const MeasuredPoint& p) { return !is_derived(report, p); });
+}
+
 void summarise(PointReport& report, std::size_t worst) {
   std::vector<ErrorPair> all, apart;
   for (const MeasuredPoint& p : report.points) {
-    if (p.predicted > 0) add(p.apart ? apart : all, p);
+    if (p.predicted > 0 && !is_derived(report, p)) add(p.apart ? apart : all, p);
   }
   report.overall = stats_of(all);
   report.apart = stats_of(apart);

@@ -18,6 +18,9 @@ namespace {
 constexpr double kMost = 1e12;
 constexpr std::int64_t kSaturated = 100'000;  // requests: more than any deployment holds
 
+// The place of scaling behind the steady state's quantities in a report.
+constexpr std::uint16_t kScaling = 3;
+
 enum Grouping : std::size_t { kDevice, kModel, kEngine, kSource, kWidths, kLengths, kLoad, kStated };
 
 // The number that a cell begins with: "1 (as the file says)" is 1; -1 without one.
@@ -113,7 +116,8 @@ ServingRow serving_row(const CsvTable& table, const CsvRow& row) {
   out.version = version_of(table.text(row, "engine_version"));
   set_formats(table, row, out);
   const std::string cache = table.text(row, "kv_dtype");
-  out.kv_dtype = cache == "fp8" || cache == "fp8/auto" ? "fp8" : "";
+  if (cache == "bf16") out.kv_dtype = "bf16";
+  if (cache == "fp8" || cache == "fp8/auto") out.kv_dtype = "fp8";
   out.isl = static_cast<std::int64_t>(table.number(row, "isl", 1, 1e9));
   out.osl = static_cast<std::int64_t>(table.number(row, "osl", 1, 1e9));
   out.gpus = leading_number(table.text(row, "gpus"));
@@ -185,28 +189,32 @@ std::string without_place(const std::string& refusal) {
   return column == std::string::npos ? refusal : refusal.substr(column + 9);
 }
 
-// What more GPUs bring: throughput of a GPU against the same deployment on the fewest GPUs of the table, where all else
-// is the same. Tensor and pipeline parallelism, the cliff of a cache that holds next to nothing, and too many shards
-// are in it.
+// What must be equal for two rows to differ in their GPUs and how these are used alone.
+std::string all_but_widths(const PublishedRow& row) {
+  const ServingRow& s = row.serving;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}", row.source, s.hardware, s.engine, s.version, s.model, s.precision,
+                     s.kv_dtype, s.isl, s.osl, s.concurrency);
+}
+
+// What more GPUs bring: saturated throughput of a GPU against the same deployment on the fewest GPUs of the table,
+// where all else is the same. Tensor and pipeline parallelism, the cliff of a cache that holds next to nothing, and too
+// many shards are in it.
 void add_scaling(const std::vector<PublishedRow>& rows, PointReport& report) {
   std::map<std::string, std::vector<std::size_t>> alike;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const ServingRow& s = rows[i].serving;
-    if (rows[i].metric != PublishedMetric::kOutputPerGpu || report.points[i].predicted <= 0) continue;
-    alike[fmt::format("{} {} {} {} {} {} {} {}", rows[i].source, s.hardware, s.engine, s.version, s.model, s.precision,
-                      s.isl, s.osl)]
-        .push_back(i);
+    const bool counts = rows[i].saturated && rows[i].metric == PublishedMetric::kOutputPerGpu;
+    if (counts && report.points[i].predicted > 0) alike[all_but_widths(rows[i])].push_back(i);
   }
   const auto fewest = [&](std::size_t a, std::size_t b) { return rows[a].serving.gpus < rows[b].serving.gpus; };
   for (const auto& [name, of] : alike) {
     const std::size_t base = *std::min_element(of.begin(), of.end(), fewest);
     for (const std::size_t i : of) {
       const ServingRow& s = rows[i].serving;
-      if (!rows[i].saturated || s.gpus == rows[base].serving.gpus) continue;
+      if (s.gpus == rows[base].serving.gpus) continue;
       const MeasuredPoint& own = report.points[i];
       const MeasuredPoint& first = report.points[base];
       MeasuredPoint p{.line = own.line,
-                      .quantity = 3,
+                      .quantity = kScaling,
                       .measured = own.measured / first.measured,
                       .predicted = own.predicted / first.predicted};
       p.groups[kDevice] = group_index(report, kDevice, "scaling, " + s.hardware);
@@ -226,7 +234,7 @@ PointReport validate_published(const CsvTable& table, const EngineTimesTable& ti
   report.kind = "published figures";
   report.apart_name = "cache cannot hold the load";
   report.files = {table.file()};
-  report.quantities = {{"TPOT", "ms"}, {"TTFT", "ms"}, {"output tokens/s/GPU", "1/s"}, {"scaling", "x"}};
+  report.quantities = {{"TPOT", "ms"}, {"TTFT", "ms"}, {"output tokens/s/GPU", "1/s"}, {"scaling", "x", true}};
   for (const char* by : {"device", "model", "engine", "source", "widths", "lengths", "load", "widths stated"})
     report.groupings.push_back({by});
   report.left_out = read.left_out;

@@ -135,7 +135,7 @@ TEST_CASE("Residuals from elsewhere: the closed loop's own given back make the s
   const TimesKey key = made.priced.front().key;
   const double expected = plain.resolve(key).host.per_step.value();
   CHECK(fit_all(points, made_times(), options).resolve(key).host.per_step.value() == Approx(expected).epsilon(1e-3));
-  factor = 1.05;   // predictions 5 % long: the fit shortens what it can
+  factor = 1.05;  // predictions 5 % long: the fit shortens what it can
   CHECK(fit_all(points, made_times(), options).resolve(key).host.per_step.value() < expected);
 }
 
@@ -295,9 +295,19 @@ TEST_CASE("Published figures are read by metric, and what a closed form does not
   CHECK(rows.left_out.size() == 1);
   const PointReport report = validate_published(CsvTable("published.csv", table), shipped_engine_times(), 3);
   REQUIRE(report.points.size() == 4);  // and one of scaling from one GPU to eight
-  CHECK(report.overall.count == 4);
+  CHECK(report.overall.count == 3);    // which is a ratio of two that count already
+  CHECK(measured_points(report) == 3);
   CHECK(report.points.back().measured == Approx(12745.0 / 8 / 2744));
   CHECK(report.points.back().predicted == Approx(report.points[1].predicted / report.points[0].predicted));
+  // Neither another load nor another cache is the same deployment on more GPUs.
+  const std::string others =
+      "a_5,H200,4,TensorRT-LLM,0.20,Llama-3.3-70B,fp8,bf16,4,1,1,,offline,1000,1000,saturated,output_throughput,9000,"
+      "tok/"
+      "s,\n"
+      "a_6,H200,2,TensorRT-LLM,0.20,Llama-3.3-70B,fp8,fp8,2,1,1,,offline,1000,1000,64,output_throughput,3000,tok/s,\n";
+  const PointReport more = validate_published(CsvTable("published.csv", table + others), shipped_engine_times(), 3);
+  CHECK(measured_points(more) == 5);
+  CHECK(more.points.size() == 6);
   CHECK(refusal_of([&] {
           (void)read_published_rows(
               CsvTable("published.csv", table + "a_5,H200,1,vLLM,1,m,fp8,fp8,1,1,1,,x,1,1,1,tpot_mean,fast,ms,\n"));

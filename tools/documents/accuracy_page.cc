@@ -86,7 +86,7 @@ std::string points_part(const PointReport& r) {
   std::string title = r.kind;
   title.front() = static_cast<char>(std::toupper(title.front()));
   std::string out = fmt::format("\n# {}\n\n{} files, {} points, {} predicted.\n\n", title, r.files.size(),
-                                r.points.size(), r.overall.count + r.apart.count);
+                                measured_points(r), r.overall.count + r.apart.count);
   for (const std::string& note : r.notes) out += note + "\n\n";
   out += point_head("points") + point_line("all", r.overall);
   if (r.apart.count > 0) out += point_line(r.apart_name, r.apart);

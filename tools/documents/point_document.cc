@@ -53,7 +53,7 @@ std::string point_document(const PointReport& r) {
   for (const std::string& file : r.files)
     document["measured"].push_back(std::filesystem::path(file).filename().string());
   for (const PointQuantity& q : r.quantities) document["quantities"].push_back({{"name", q.name}, {"unit", q.unit}});
-  document["points"] = r.points.size();
+  document["points"] = measured_points(r);
   document["predicted"] = r.overall.count + r.apart.count;
   document["errors"] = stats_document(r.overall);
   document["apart"] = stats_document(r.apart);

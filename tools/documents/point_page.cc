@@ -56,7 +56,7 @@ std::string point_page(const PointReport& r) {
       kPageStyle);
   out +=
       fmt::format("<h1>Predictions against measured {}</h1>\n<p>{} files, {} points, {} predicted. Errors in %.</p>\n",
-                  html_text(r.kind), r.files.size(), r.points.size(), r.overall.count + r.apart.count);
+                  html_text(r.kind), r.files.size(), measured_points(r), r.overall.count + r.apart.count);
   out += table_head("points") + errors_row("all", r.overall);
   if (r.apart.count > 0) out += errors_row(r.apart_name, r.apart);
   out += "</table>\n" + plots(r);
