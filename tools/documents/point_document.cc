@@ -11,8 +11,13 @@ namespace {
 constexpr std::size_t kMostPoints = 200'000;  // that are listed one by one
 
 Document stats_document(const ErrorStats& s) {
-  return {{"points", s.count},    {"mean_ape", s.mean_ape},       {"median_ape", s.median_ape},
-          {"p90_ape", s.p90_ape}, {"bias_median", s.bias_median}, {"interval_coverage", s.interval_coverage.value_or(0)}};
+  Document out = {{"points", s.count},
+                  {"mean_ape", s.mean_ape},
+                  {"median_ape", s.median_ape},
+                  {"p90_ape", s.p90_ape},
+                  {"bias_median", s.bias_median}};
+  if (s.interval_coverage) out["interval_coverage"] = *s.interval_coverage;
+  return out;
 }
 
 Document counts_document(const std::map<std::string, std::int64_t>& counts) {
