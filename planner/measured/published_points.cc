@@ -183,12 +183,6 @@ void set_groups(const PublishedRow& row, PointReport& r, MeasuredPoint& p) {
   set(kLoad, row.saturated ? "saturated" : fmt::format("{} requests", s.concurrency));
 }
 
-// "model: no such model" of "FILE: line 3, column model: no such model".
-std::string without_place(const std::string& refusal) {
-  const std::size_t column = refusal.find(", column ");
-  return column == std::string::npos ? refusal : refusal.substr(column + 9);
-}
-
 // What must be equal for two rows to differ in their GPUs and how these are used alone.
 std::string all_but_widths(const PublishedRow& row) {
   const ServingRow& s = row.serving;
@@ -256,7 +250,7 @@ PointReport validate_published(const CsvTable& table, const EngineTimesTable& ti
                                             width_text(s), s.isl, s.osl, report.quantities[p.quantity].name),
                                 steady_breakdown(priced[i], times)});
     } else {
-      ++report.not_predicted[without_place(priced[i].refusal)];
+      ++report.not_predicted[priced[i].refusal];
     }
     report.points.push_back(p);
   }

@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "base/errors.h"
-#include "base/file.h"
 #include "models/catalog.h"
 #include "tools/cli/values.h"
+#include "tools/request/engine_times_file.h"
 #include "tools/request/parallel_fields.h"
 
 namespace shardplan {
@@ -86,19 +86,14 @@ void set_formats(PlanRequest& request, const EngineFlags& flags) {
   if (!flags.activation_dtype.empty()) request.activation_format = &require_format(flags.activation_dtype, "--activation-dtype");
 }
 
-std::shared_ptr<const EngineTimesTable> read_overlay(const std::string& file) {
-  constexpr std::int64_t kMostOverlayBytes = 16LL << 20;
-  EngineTimesTable overlay = read_engine_times(read_file(file, kMostOverlayBytes), file);
-  if (overlay.is_overlay) overlay = with_overlay(shipped_engine_times(), overlay);
-  return std::make_shared<const EngineTimesTable>(std::move(overlay));
-}
-
 void set_engine(PlanRequest& request, const EngineFlags& flags) {
   refuse(!flags.engine_version.empty() && flags.engine.empty(), "--engine-version", "is the version of no engine", "--engine beside it");
   if (!flags.engine.empty()) request.engine = &require_engine(flags.engine);
   request.engine_version = flags.engine_version;
   if (request.engine != nullptr) (void)version_note(*request.engine, flags.engine_version);  // refuses what is no version
-  if (!flags.overlay.empty()) request.engine_times = read_overlay(flags.overlay);
+  if (!flags.overlay.empty()) {
+    request.engine_times = std::make_shared<const EngineTimesTable>(overlaid_times(shipped_engine_times(), flags.overlay));
+  }
   request.max_model_len = flags.max_model_len.value_or(0);
   request.memory_fraction_ratio = flags.memory_fraction.value_or(0);
   request.memory_held = Bytes(static_cast<std::int64_t>(flags.memory_held_gib.value_or(0) * static_cast<double>(kGiB)));
