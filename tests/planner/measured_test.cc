@@ -290,7 +290,7 @@ TEST_CASE("Published figures are read by metric, and what a closed form does not
   REQUIRE(rows.rows.size() == 3);
   CHECK(rows.rows[1].value == Approx(12745.0 / 8));
   CHECK(rows.rows[1].saturated);
-  CHECK(rows.rows[2].metric == PublishedMetric::kTpot);
+  CHECK(rows.rows[2].quantity == SteadyQuantity::kTpot);
   CHECK(rows.rows[2].value == Approx(8));
   CHECK(rows.left_out.size() == 1);
   const PointReport report = validate_published(CsvTable("published.csv", table), shipped_engine_times(), 3);
