@@ -104,7 +104,9 @@ RankQuality rank_quality(const std::vector<ServingRow>& rows, const std::vector<
     if (of.size() < 3) continue;
     std::vector<double> tpots;
     for (const std::size_t i : of) tpots.push_back(*rows[i].measured.tpot);
-    const double target = at_share(tpots, 0.5);
+    const auto middle = tpots.begin() + std::ssize(tpots) / 2;  // a target that a row keeps just so
+    std::nth_element(tpots.begin(), middle, tpots.end());
+    const double target = *middle;
     double best = 0, picked = 0;
     const std::size_t* pick = nullptr;
     for (const std::size_t& i : of) {
