@@ -7,12 +7,15 @@
 #include "costmodel/kernels/kernel_forms.h"
 #include "planner/cluster.h"
 #include "planner/deployment.h"
+#include "planner/engine_times/early.h"
 #include "planner/measured/fit.h"
 #include "planner/measured/kernel_points.h"
+#include "planner/measured/measured_file.h"
 #include "planner/measured/published_points.h"
 #include "planner/measured/report.h"
 #include "planner/measured/static_batches.h"
 #include "tests/catch.h"
+#include "tests/models/shared_data.h"
 
 namespace shardplan {
 namespace {
@@ -348,6 +351,30 @@ TEST_CASE("Static batches are predicted with every kernel launched from the host
       CHECK(serve_row(batches.priced[i], again.resolve(batches.priced[i].key)).tpot ==
             Approx(*batches.rows[i].measured.tpot).epsilon(0.1));
     }
+  }
+}
+
+// Prices move, and times fitted beside them must follow: refit with `calibrate fit --serving` where this fails.
+TEST_CASE("The shipped times of the early engine are what its batches give today") {
+  const auto path = shared_path("measured/kernels/splitwise/perf_model_validation.csv");
+  if (!path) return;
+  const StaticBatches batches = read_static_batches(read_measured(*path).table());
+  std::vector<std::size_t> use;
+  for (std::size_t i = 0; i < batches.rows.size(); ++i) {
+    if (batches.priced[i].legal && batches.priced[i].holds) use.push_back(i);
+  }
+  const EngineTimesTable fitted = fit_early_engine(batches, use, shipped_engine_times());
+  const EngineTimesTable& shipped = early_engine_overlay();
+  REQUIRE(fitted.levels.size() == shipped.levels.size());
+  for (std::size_t i = 0; i < fitted.levels.size(); ++i) {
+    CHECK(fitted.levels[i].term == shipped.levels[i].term);
+    CHECK(fitted.levels[i].mechanism == shipped.levels[i].mechanism);
+  }
+  REQUIRE(fitted.rows.size() == shipped.rows.size());
+  for (std::size_t i = 0; i < fitted.rows.size(); ++i) {
+    INFO(name_of(fitted.levels[fitted.rows[i].level].term));
+    CHECK(fitted.rows[i].of == shipped.rows[i].of);
+    CHECK(std::abs(std::log(fitted.rows[i].value / shipped.rows[i].value)) < 0.05);
   }
 }
 
