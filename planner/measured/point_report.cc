@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/natural_order.h"
+
 namespace shardplan {
 namespace {
 
@@ -20,11 +22,8 @@ void add_groups(PointReport& report, std::size_t grouping) {
   for (std::size_t i = 1; i < members.size(); ++i) {
     if (!members[i].empty()) groups.push_back({of.by, of.names[i], stats_of(members[i])});
   }
-  // "2" before "16", and names by the alphabet.
-  const auto number = [](const PointGroup& g) { return std::strtoll(g.name.c_str(), nullptr, 10); };
-  std::stable_sort(groups.begin(), groups.end(), [&](const PointGroup& a, const PointGroup& b) {
-    return number(a) != number(b) ? number(a) < number(b) : number(a) == 0 && a.name < b.name;
-  });
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const PointGroup& a, const PointGroup& b) { return natural_less(a.name, b.name); });
   report.groups.insert(report.groups.end(), groups.begin(), groups.end());
 }
 
