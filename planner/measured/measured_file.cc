@@ -47,6 +47,7 @@ MeasuredFile read_measured(const std::string& path) {
   MeasuredFile out{path};
   if (fs::is_directory(path, ignored) || fs::exists(path + ".meta.json", ignored)) return out;
   std::string text = read_file(path, kMostInputBytes);
+  if (text.empty()) throw InputError(path, "is empty", kKnown);
   if (is_record(std::string_view(text).substr(0, text.find('\n'))) || is_foreign_table(path)) return out;
   if (const auto kind = kind_of(csv_header(text, path))) {
     out.kind = *kind;

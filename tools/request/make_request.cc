@@ -128,6 +128,7 @@ void check_length(const PlanRequest& request) {
 
 PlanRequest make_request(const RequestFlags& flags) {
   PlanRequest request;
+  refuse(flags.model.empty(), "--model", "is missing", "a name from shardplan models, or a config.json");
   const BareSteps steps = make_bare_steps(flags);
   request.workload = steps.given ? workload_of(steps) : make_workload(flags.workload);
   const bool drafts = flags.parallel.config.variant.speculative_tokens > 0;
