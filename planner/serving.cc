@@ -72,7 +72,7 @@ class SteadyState {
       solve(out);
       if (out.running < before * 1.001) break;
     }
-    out.ttft_queue = wait;
+    out.ttft_queue = std::max(wait, Seconds(out.running / rate) - out.ttft_prefill);
     out.requests_per_second = rate;
   }
 

@@ -60,6 +60,7 @@ BatchShape prompt_shape(const ServingInput& in, const Workload& w, double batch,
   const auto budget = static_cast<double>(in.scheduler.max_batched_tokens);
   const auto verified = static_cast<double>(verified_tokens(in.config.variant.speculative_tokens));
   const double room = std::max(1.0, budget - (alone ? 0 : verified * batch / s.groups));
+  s.fit = room / fresh * s.groups;
   const double fit = std::max(1.0, std::floor(room / fresh)) * s.groups;
   const bool waves = w.equal_lengths && in.times.prefill_first && in.times.waves;
   s.prompts = std::max(1.0, std::min({waves ? batch : s.groups + batch * s.tokens_per_step / s.osl, fit, batch}));
