@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/errors.h"
+#include "costmodel/speculation.h"
 
 namespace shardplan {
 namespace {
@@ -15,7 +16,7 @@ std::int64_t whole(double count) {
 }  // namespace
 
 BatchShape verifying(BatchShape shape, std::int64_t drafts) {
-  shape.decode_tokens = 1 + drafts;
+  shape.decode_tokens = verified_tokens(drafts);
   shape.decode_context += static_cast<double>(drafts);
   return shape;
 }

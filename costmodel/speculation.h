@@ -12,6 +12,9 @@ namespace shardplan {
 
 inline constexpr double kDefaultAcceptance = 0.8;
 
+// New tokens of a decoding sequence in a step: its own, and those that were drafted before.
+[[nodiscard]] constexpr std::int64_t verified_tokens(std::int64_t drafts) { return 1 + drafts; }
+
 // `acceptance_ratio` in [0, 1].
 [[nodiscard]] double tokens_per_step(std::int64_t drafts, double acceptance_ratio);
 struct Speculation {

@@ -55,7 +55,7 @@ SchedulerDefaults scheduler_of(const PlanRequest& request, const ParallelConfig&
   const std::int64_t context = context_of(request);
   if (!s.chunked_prefill) s.max_batched_tokens = std::max(s.max_batched_tokens, context);  // a prompt is one step
   if (s.max_batched_tokens / context >= s.max_sequences) s.max_batched_tokens = s.max_sequences * context;
-  const std::int64_t verified = 1 + config.variant.speculative_tokens;   // tokens of a running request in a step
+  const std::int64_t verified = verified_tokens(config.variant.speculative_tokens);
   s.max_sequences = std::min(s.max_sequences, std::max<std::int64_t>(1, s.max_batched_tokens / verified));
   return s;
 }
@@ -181,7 +181,7 @@ void Deployment::use_split(std::vector<std::int64_t> split) {
                         demand_of(request_, config_, scheduler_));
   // A running request holds a page of every state: engines refuse more seats than pages.
   if (ledger_.paged() && ledger_.pages.has_states() && ledger_.pages.pages > 0)
-    scheduler_.max_sequences = std::min(scheduler_.max_sequences, std::max<std::int64_t>(1, ledger_.pages.pages / (1 + config_.variant.speculative_tokens)));
+    scheduler_.max_sequences = std::min(scheduler_.max_sequences, std::max<std::int64_t>(1, ledger_.pages.pages / verified_tokens(config_.variant.speculative_tokens)));
 }
 
 void Deployment::use_chunk(std::int64_t max_batched_tokens) {

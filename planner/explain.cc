@@ -10,6 +10,7 @@
 #include "planner/deployment.h"
 #include "planner/objective.h"
 #include "planner/sensitivity.h"
+#include "planner/steady_steps.h"
 
 namespace shardplan {
 namespace {
@@ -49,11 +50,7 @@ void add_operations(const StepBreakdown& step, double compute, std::map<std::str
 std::vector<TimeShare> shares_of(const PlanRequest& request, const Plan& plan) {
   const Cluster cluster(request, plan.config.instance_gpus());
   Deployment deployment(request, plan.config, {plan.order, plan.max_batched_tokens}, cluster.collectives());
-  BatchShape shape;
-  shape.decode_sequences = std::max<std::int64_t>(1, static_cast<std::int64_t>(plan.serving.running) / plan.config.pp);
-  shape.decode_context = static_cast<double>(request.workload.isl) + static_cast<double>(request.workload.osl) / 2;
-  shape = verifying(shape, plan.config.variant.speculative_tokens);
-  const StepBreakdown step = deployment.pricer().breakdown(deployment.stages(), shape);
+  const StepBreakdown step = deployment.pricer().breakdown(deployment.stages(), steady_decode(request, plan));
   std::map<std::string, double> seconds;
   add_operations(step, step.time.compute.value() + step.time.overhead.value(), seconds);
   seconds["communication"] += step.time.exposed_communication.value();

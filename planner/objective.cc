@@ -49,12 +49,12 @@ std::int64_t rounded(double score) {
 
 const std::vector<ObjectiveRow>& objectives() {
   static const std::vector<ObjectiveRow> rows{
-      {Objective::kThroughput, "throughput", "output tokens/s per GPU", true, false, per_budget_gpu},
-      {Objective::kInteractivity, "interactivity", "output tokens/s of one user", false, false, per_user},
-      {Objective::kLatency, "latency", "shortest time of a whole request", false, false, end_to_end},
-      {Objective::kGpus, "gpus", "fewest GPUs that meet the targets", true, true, few_gpus},
-      {Objective::kCost, "cost", "output tokens per dollar", true, true, per_dollar},
-      {Objective::kEnergy, "energy", "output tokens per joule", true, true, per_joule},
+      {Objective::kThroughput, "throughput", "output tokens/s per GPU", "best throughput", true, false, per_budget_gpu},
+      {Objective::kInteractivity, "interactivity", "output tokens/s of one user", "best interactivity", false, false, per_user},
+      {Objective::kLatency, "latency", "shortest time of a whole request", "best latency", false, false, end_to_end},
+      {Objective::kGpus, "gpus", "fewest GPUs that meet the targets", "fewest GPUs", true, true, few_gpus},
+      {Objective::kCost, "cost", "output tokens per dollar", "most tokens per dollar", true, true, per_dollar},
+      {Objective::kEnergy, "energy", "output tokens per joule", "most tokens per joule", true, true, per_joule},
   };
   return rows;
 }

@@ -17,6 +17,7 @@ struct ObjectiveRow {
   Objective objective;
   const char* name;
   const char* help;
+  const char* goal;     // of a plan: "best throughput"
   bool most_requests;   // free concurrency: as many as the targets allow; otherwise one per instance
   bool fewer_replicas;  // also deployments that leave part of the budget unused
   double (*score)(const PlanRequest&, std::int64_t gpus, const ServingEstimate&);

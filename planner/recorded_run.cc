@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/quantile.h"
 #include "sim/workloads/line_reader.h"
 #include "sim/workloads/trace.h"
 
@@ -15,12 +16,6 @@ double mean(const std::vector<double>& values) {
   double sum = 0;
   for (const double v : values) sum += v;
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
-}
-
-double quantile(std::vector<double> values, double part) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(part * static_cast<double>(values.size() - 1))];
 }
 
 struct LogRow {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/short_number.h"
+
 namespace shardplan {
 namespace {
 
@@ -37,7 +39,8 @@ class SteadyState {
     top.running = most;
     solve(top);
     if (top.requests_per_second <= rate) {
-      return refuse(fmt::format("{:.3g} requests/s per instance exceed the {:.3g} that {:.0f} running requests complete", rate, top.requests_per_second, most));
+      return refuse(fmt::format("{} requests/s per instance exceed the {} that {} running requests complete",
+                                short_number(rate), short_number(top.requests_per_second), short_number(most)));
     }
     double low = 0;
     double high = most;
@@ -69,7 +72,7 @@ class SteadyState {
       solve(out);
       if (out.running < before * 1.001) break;
     }
-    out.ttft_queue = wait;
+    out.ttft_queue = std::max(wait, Seconds(out.running / rate) - out.ttft_prefill);
     out.requests_per_second = rate;
   }
 

@@ -6,6 +6,7 @@
 namespace shardplan {
 namespace {
 
+constexpr double kBudgetsAhead = 2;  // of prompts, for each stage: then every step is full
 constexpr double kMostBusy = 0.95;  // of the time, spent on prompts: beyond, a queue has no steady length
 
 double smooth_max(double a, double b) { return std::sqrt(std::sqrt(a * a * a * a + b * b * b * b)); }
@@ -58,10 +59,18 @@ double time_per_step(const LoopSteps& s, const Pace& pace, double steps) {
   return (-b + std::sqrt(b * b + 4 * steps * pace.decode * pace.own)) / (2 * steps);
 }
 
+// Part of a pipeline's rate that is left where steps of prompts are packed greedily.
+double packed_ratio(const LoopSteps& s) {
+  const bool alone = s.running <= s.stages;  // a step for each
+  if (s.stages <= 1 || s.fit <= 1 || alone) return 1;
+  const double halfway = (1 + 1 / s.stages) / 2;
+  return std::clamp(s.running / (kBudgetsAhead * s.stages * s.fit), halfway, 1.0);
+}
+
 // Requests that end with their prompt: sets of them follow one another, and a set's steps overlap over pipeline stages.
 LoopTimes solve_prompts(const LoopSteps& s, const Pace& pace) {
   LoopTimes out;
-  out.requests_per_second = std::min(s.running / pace.own, 1 / pace.extra);
+  out.requests_per_second = std::min(s.running / pace.own, packed_ratio(s) / pace.extra);
   out.ttft_queue = s.running / out.requests_per_second - pace.own;
   return out;
 }

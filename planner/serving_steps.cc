@@ -58,8 +58,9 @@ BatchShape prompt_shape(const ServingInput& in, const Workload& w, double batch,
   const auto fresh = static_cast<double>(std::max<std::int64_t>(1, w.isl - w.prefix));
   const bool alone = !s.mixes || !s.answers() || in.times.prefill_first;
   const auto budget = static_cast<double>(in.scheduler.max_batched_tokens);
-  const auto verified = static_cast<double>(1 + in.config.variant.speculative_tokens);   // tokens of a running request in a step
+  const auto verified = static_cast<double>(verified_tokens(in.config.variant.speculative_tokens));
   const double room = std::max(1.0, budget - (alone ? 0 : verified * batch / s.groups));
+  s.fit = room / fresh * s.groups;
   const double fit = std::max(1.0, std::floor(room / fresh)) * s.groups;
   const bool waves = w.equal_lengths && in.times.prefill_first && in.times.waves;
   s.prompts = std::max(1.0, std::min({waves ? batch : s.groups + batch * s.tokens_per_step / s.osl, fit, batch}));
@@ -134,7 +135,7 @@ StepParts part_deviation(const ServingInput& input, const Workload& workload, do
 LogSpread serving_spread(const ServingInput& input, const Workload& workload, const ServingEstimate& serving) {
   if (!serving.feasible) return {};
   EngineTimes plain = input.times;
-  plain.factors = {};   // the pricer has them
+  plain.factors = {};  // the pricer has them
   LoopSteps steps = loop_steps(input, workload, serving.running);
   steps.deviation = part_deviation(input, workload, serving.running);
   return spread_of(steps, plain, loop_traffic(workload));
@@ -144,10 +145,11 @@ LoopTraffic loop_traffic(const Workload& workload) {
   return {.burst_ratio = workload.burst_ratio, .waves = workload.equal_lengths};
 }
 
-// A request holds its prompt and, on average, half its output while it runs; all of it where the engine reserves it. Drafted
-// tokens have slots of their own.
+// A request holds its prompt and, on average, half its output while it runs; all of it where the engine reserves it.
+// Drafted tokens have slots of their own.
 RunningLimit running_limit(const ServingInput& input, const Workload& w) {
-  const std::int64_t held = (input.scheduler.reserves_output ? w.tokens() : w.isl + w.osl / 2) + input.config.variant.speculative_tokens;
+  const std::int64_t held =
+      (input.scheduler.reserves_output ? w.tokens() : w.isl + w.osl / 2) + input.config.variant.speculative_tokens;
   const auto capacity = static_cast<double>(input.ledger.request_capacity(held));
   const auto seats = static_cast<double>(input.scheduler.max_sequences * input.config.dpa);
   return capacity <= seats ? RunningLimit{capacity, "kv cache"} : RunningLimit{seats, "seats"};

@@ -9,6 +9,7 @@
 #include "costmodel/ledger.h"
 #include "costmodel/lower.h"
 #include "costmodel/lowered_model.h"
+#include "costmodel/speculation.h"
 #include "costmodel/step_price.h"
 
 namespace shardplan {
@@ -18,7 +19,7 @@ namespace {
 BatchShape even_decode(const CheckCase& c) {
   std::int64_t stripes = 1;
   for (const LayerKind& kind : c.model.kinds) stripes = std::lcm(stripes, std::max<std::int64_t>(1, kind.attention.compressed.ratio));
-  return {.decode_sequences = 24, .decode_context = static_cast<double>(48 * stripes), .decode_tokens = 1 + c.config.variant.speculative_tokens};
+  return {.decode_sequences = 24, .decode_context = static_cast<double>(48 * stripes), .decode_tokens = verified_tokens(c.config.variant.speculative_tokens)};
 }
 
 // Two prompts, the second in two chunks, then three decode steps while a third prompt arrives. A batch lists a request also
@@ -29,7 +30,7 @@ ProofResult converse(const CheckCase& c, const CheckOptions& options) {
   Proof proof(c.model, c.config, proof_options);
   ProofResult total = proof.step(StepForm::kPrefill, {{{10, 0, 7, Phase::kPrefill}, {11, 0, 5, Phase::kPrefill}}});
   total.absorb(proof.step(StepForm::kPrefill, {{{10, 7, 0, Phase::kPrefill}, {11, 5, 4, Phase::kPrefill}}}));
-  const std::int64_t n = 1 + c.config.variant.speculative_tokens;   // a decode's own token and drafted ones to verify
+  const std::int64_t n = verified_tokens(c.config.variant.speculative_tokens);
   const std::int64_t refused = n > 1 ? 1 : 0;
   total.absorb(proof.step(StepForm::kDecode, {{{10, 7, n, Phase::kDecode}, {11, 9, n, Phase::kDecode}}}));
   total.absorb(proof.step(StepForm::kMixed, {{{10, 7 + n, n, Phase::kDecode}, {11, 9 + n, n, Phase::kDecode}, {12, 0, 6, Phase::kPrefill}}}));

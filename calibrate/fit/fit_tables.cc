@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/natural_order.h"
 #include "calibrate/fit/kernel_samples.h"
 
 namespace shardplan {
@@ -44,27 +45,6 @@ std::vector<FitInput> table_inputs(const MeasuredTable& table, const HardwarePro
 
 namespace {
 
-// "1.3.0rc10" before "1.3.0rc20": runs of digits as numbers, the rest as text.
-bool older(const std::string& a, const std::string& b) {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  std::size_t i = 0;
-  std::size_t j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (!is_digit(a[i]) || !is_digit(b[j])) {
-      if (a[i] != b[j]) return a[i] < b[j];
-      ++i;
-      ++j;
-      continue;
-    }
-    std::uint64_t left = 0;
-    std::uint64_t right = 0;
-    while (i < a.size() && is_digit(a[i])) left = left * 10 + static_cast<std::uint64_t>(a[i++] - '0');
-    while (j < b.size() && is_digit(b[j])) right = right * 10 + static_cast<std::uint64_t>(b[j++] - '0');
-    if (left != right) return left < right;
-  }
-  return a.size() - i < b.size() - j;
-}
-
 // One library's samples of one row.
 struct Candidate {
   FitInput input;
@@ -82,7 +62,7 @@ std::size_t place_of(const std::string& backend) {
 void offer(std::vector<Candidate>& to, Candidate candidate) {
   for (Candidate& own : to) {
     if (own.backend != candidate.backend) continue;
-    if (older(own.version, candidate.version)) own = std::move(candidate);
+    if (natural_less(own.version, candidate.version)) own = std::move(candidate);
     return;
   }
   to.push_back(std::move(candidate));

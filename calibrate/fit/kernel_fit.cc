@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/errors.h"
+#include "base/quantile.h"
 #include "calibrate/fit/least_squares.h"
 
 namespace shardplan {
@@ -53,15 +54,6 @@ std::vector<double> fitted(const FitInput& input, const std::vector<std::size_t>
     }
   };
   return solve(problem).parameters;
-}
-
-double quantile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const double at = share * static_cast<double>(values.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
-  const std::size_t high = std::min(low + 1, values.size() - 1);
-  return values[low] + (values[high] - values[low]) * (at - static_cast<double>(low));
 }
 
 Spread spread_of(const std::vector<double>& logs) { return {std::exp(quantile(logs, 0.1)), std::exp(quantile(logs, 0.9))}; }

@@ -7,12 +7,11 @@
 
 #include "base/errors.h"
 #include "base/file.h"
+#include "base/input_limit.h"
 #include "base/json.h"
 
 namespace shardplan {
 namespace {
-
-constexpr std::int64_t kMaxTableBytes = 256LL << 20;
 
 std::string place(const std::string& path, int line, const std::string& column) {
   return path + ":" + std::to_string(line) + ": column " + column;
@@ -133,7 +132,7 @@ double MeasuredTable::number(std::size_t row, const std::string& column) const {
 MeasuredTable read_measured_table(const std::string& path) {
   MeasuredTable table;
   table.path = path;
-  const std::string text = read_file(path, kMaxTableBytes);
+  const std::string text = read_file(path, kMostInputBytes);
   read_meta(table);
   std::size_t start = 0;
   std::vector<double> swept;

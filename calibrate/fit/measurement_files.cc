@@ -8,14 +8,13 @@
 
 #include "base/errors.h"
 #include "base/file.h"
+#include "base/input_limit.h"
 #include "base/json.h"
 #include "calibrate/fit/foreign_tables.h"
 #include "calibrate/fit/run_records.h"
 
 namespace shardplan {
 namespace {
-
-constexpr std::int64_t kMaxFileBytes = 256LL << 20;
 
 bool parse_number(std::string_view text, double& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -114,7 +113,7 @@ MeasuredTable read_nccl_tests(const std::string& path) {
   std::string name = collective_in(std::filesystem::path(path).filename().string());
   int ranks = 0;
   int gpus = 0;
-  std::istringstream text(read_file(path, kMaxFileBytes));
+  std::istringstream text(read_file(path, kMostInputBytes));
   std::string line;
   for (int number = 1; std::getline(text, line); ++number) {
     if (line.find("Collective test starting") != std::string::npos) name = collective_in(line);
@@ -145,7 +144,7 @@ MeasuredTable read_nccl_tests(const std::string& path) {
 
 std::vector<MeasuredTable> read_record_table(const std::string& path) {
   std::map<std::string, MeasuredTable> tables;
-  std::istringstream text(read_file(path, kMaxFileBytes));
+  std::istringstream text(read_file(path, kMostInputBytes));
   std::string line;
   for (int number = 1; std::getline(text, line); ++number) {
     if (line.empty()) continue;

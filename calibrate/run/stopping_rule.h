@@ -37,7 +37,7 @@ struct SampleSummary {
   [[nodiscard]] double spread() const { return median > 0 ? (p90 - p10) / median : 0; }
 };
 // Precondition: samples are not empty.
-[[nodiscard]] SampleSummary summary_of(std::vector<double> samples);
+[[nodiscard]] SampleSummary summary_of(const std::vector<double>& samples);
 [[nodiscard]] SampleSummary summary_of(const std::vector<Sample>& samples);
 
 }  // namespace shardplan

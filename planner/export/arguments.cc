@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 
 namespace shardplan {
 namespace {
@@ -47,6 +48,13 @@ std::int64_t Arguments::count(const std::string& name, std::int64_t fallback) co
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   return error == std::errc{} && end == value.data() + value.size() ? number : fallback;
+}
+
+std::int64_t Arguments::count_in(const std::string& name, const char* key) const {
+  const nlohmann::json object = nlohmann::json::parse(text(name), nullptr, false);
+  if (!object.is_object() || !object.contains(key)) return 0;
+  const nlohmann::json& value = object.at(key);
+  return value.is_number_integer() ? value.get<std::int64_t>() : 0;
 }
 
 std::int64_t Arguments::degree(const std::string& name, std::int64_t fallback) const {

@@ -30,6 +30,8 @@ class Arguments {
   // The last value given, or the fallback; a switch that is there is "true".
   [[nodiscard]] std::string text(const std::string& name, const std::string& fallback = "") const;
   [[nodiscard]] std::int64_t count(const std::string& name, std::int64_t fallback) const;  // fallback where no number
+  // The count behind a key of a JSON object; 0 where there is none (the flag table says what is no JSON).
+  [[nodiscard]] std::int64_t count_in(const std::string& name, const char* key) const;
   // A count that things are divided by: at least 1, at most 10,000 (the flag table says what is wrong beyond).
   [[nodiscard]] std::int64_t degree(const std::string& name, std::int64_t fallback = 1) const;
 

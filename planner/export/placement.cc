@@ -47,6 +47,12 @@ std::string full_version(const std::string& version) {
   return fmt::format("{}.{}.{}", v.major, v.minor, v.patch);
 }
 
+Bytes least_pool(const Plan& plan) {
+  Bytes least = plan.ledger.stages.front().kv_pool_bytes;
+  for (const StageLedger& stage : plan.ledger.stages) least = std::min(least, stage.kv_pool_bytes);
+  return least;
+}
+
 std::vector<std::string> common_notes(const PlanRequest& request, const Plan& plan, bool quantises) {
   const ParallelConfig& c = plan.config;
   const std::string name = checkpoint_of(request.model);

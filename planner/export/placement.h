@@ -25,6 +25,8 @@ enum class NodeSpread : std::uint8_t {
 [[nodiscard]] std::string own_split(const PlanRequest& request, const Plan& plan, const char* engine);
 // "0.30" as a container tag: "0.30.0".
 [[nodiscard]] std::string full_version(const std::string& version);
+// What the fullest stage leaves for the cache of a rank.
+[[nodiscard]] Bytes least_pool(const Plan& plan);
 // What holds for every engine: replicas, nodes, checkpoint, targets.
 [[nodiscard]] std::vector<std::string> common_notes(const PlanRequest& request, const Plan& plan, bool quantises);
 

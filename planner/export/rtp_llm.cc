@@ -51,19 +51,12 @@ void add_speculation(EngineLaunch& launch, const PlanRequest& request, const Par
         fmt::format("add --sp_model_type, RTP-LLM's name of the class that drafts for {}", request.model.name));
 }
 
-// What the fullest stage leaves for the cache, in MiB.
-std::int64_t cache_mib(const Plan& plan) {
-  Bytes least = plan.ledger.stages.front().kv_pool_bytes;
-  for (const StageLedger& stage : plan.ledger.stages) least = std::min(least, stage.kv_pool_bytes);
-  return least.value() / kMiB;
-}
-
 void add_memory(Arguments& out, const PlanRequest& request, const Plan& plan) {
   const bool fp8 = formats_of(request).kv->bits == 8;
   out.set("--max_seq_len", context_of(request)).set("--concurrency_limit", plan.max_num_sequences * plan.config.dpa);
   out.set("--max_batch_size", plan.max_num_sequences).set("--max_context_batch_size", 1);
   out.set("--seq_size_per_block", memory_of(request, plan.config).block_size);
-  out.set("--reserver_runtime_mem_mb", kRtpRuntimeReserveMib).set("--kv_cache_mem_mb", cache_mib(plan));
+  out.set("--reserver_runtime_mem_mb", kRtpRuntimeReserveMib).set("--kv_cache_mem_mb", least_pool(plan).value() / kMiB);
   out.set("--fp8_kv_cache", fp8 ? 1 : 0).set("--act_type", "bf16").set("--reuse_cache", 1);
   if (quantises_on_load(request.model)) out.set("--quantization", "FP8");
 }

@@ -63,7 +63,7 @@ void add_speculation(Arguments& out, const ModelSpec& model, const ParallelConfi
   const std::int64_t drafts = c.variant.speculative_tokens;
   if (drafts == 0) return;
   out.set("--speculative-algorithm", "EAGLE").set("--speculative-num-steps", drafts);
-  out.set("--speculative-eagle-topk", 1).set("--speculative-num-draft-tokens", drafts + 1);
+  out.set("--speculative-eagle-topk", 1).set("--speculative-num-draft-tokens", verified_tokens(drafts));
   if (model.mtp_modules > 1 && drafts > 1) out.turn_on("--enable-multi-layer-eagle");
 }
 

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "planner/deployment.h"
@@ -96,12 +95,10 @@ void add_nodes(Arguments& out, const PlanRequest& request, const ParallelConfig&
 
 // CUDA graphs are estimated before they are captured: the pool that the plan counts on can be given instead.
 std::string pinned_pool(const Plan& plan) {
-  Bytes least = plan.ledger.stages.front().kv_pool_bytes;
-  for (const StageLedger& stage : plan.ledger.stages) least = std::min(least, stage.kv_pool_bytes);
   return fmt::format(
       "--kv-cache-memory-bytes {} in place of --gpu-memory-utilization pins the planned cache, whatever "
       "CUDA graphs are estimated at",
-      least.value());
+      least_pool(plan).value());
 }
 
 EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::string& version) {
@@ -129,16 +126,6 @@ EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::stri
   return launch;
 }
 
-// The number behind `key` in {"num_redundant_experts": 16}; 0 without one.
-std::int64_t number_of(const std::string& text, const char* key) {
-  const std::size_t found = text.find(key);
-  if (found == std::string::npos) return 0;
-  const std::size_t at = std::min(text.size(), text.find_first_of("0123456789", found));
-  std::int64_t number = 0;
-  (void)std::from_chars(text.data() + at, text.data() + text.size(), number);
-  return number;
-}
-
 ParallelConfig read(const Arguments& a, const ModelSpec& model) {
   ParallelConfig c;
   c.tp = a.degree("--tensor-parallel-size");
@@ -150,14 +137,14 @@ ParallelConfig read(const Arguments& a, const ModelSpec& model) {
   v.dcp_comm = a.text("--dcp-comm-backend", "ag_rs") == "a2a" ? DcpComm::kA2a : DcpComm::kAgRs;
   v.q_replicate = a.has("--dcp-q-replicate");
   v.cp_interleave = a.degree("--cp-kv-cache-interleave-size");
-  v.speculative_tokens = number_of(a.text("--speculative-config"), "num_speculative_tokens");
+  v.speculative_tokens = a.count_in("--speculative-config", "num_speculative_tokens");
   if (a.has("--enable-dbo")) v.overlap = Overlap::kTwoBatch;
   if (!model.is_moe()) return c;
   (a.has("--enable-expert-parallel") ? c.ep : c.moe_tp) = c.stage_ranks();
   const bool moved = c.dpa > 1 || (c.ep > 1 && c.pcp > 1);
   const bool gathers = a.text("--all2all-backend", kGather) == kGather;
   v.moe_comm = !moved ? MoeComm::kReplicated : gathers ? MoeComm::kAllGather : MoeComm::kAllToAll;
-  v.redundant_experts = a.has("--enable-eplb") ? number_of(a.text("--eplb-config"), "num_redundant_experts") : 0;
+  v.redundant_experts = a.has("--enable-eplb") ? a.count_in("--eplb-config", "num_redundant_experts") : 0;
   return c;
 }
 
@@ -183,7 +170,7 @@ std::vector<std::string> conflicts(const Arguments& a) {
     out.emplace_back("--data-parallel-size-local exceeds --data-parallel-size");
   if (a.has("--enable-eplb") && !a.has("--enable-expert-parallel"))
     out.emplace_back("--enable-eplb needs --enable-expert-parallel");
-  if (a.has("--speculative-config") && number_of(a.text("--speculative-config"), "num_speculative_tokens") == 0)
+  if (a.has("--speculative-config") && a.count_in("--speculative-config", "num_speculative_tokens") == 0)
     out.emplace_back("--speculative-config has no num_speculative_tokens");
   const std::string backend = a.text("--all2all-backend");
   if (a.has("--enable-dbo") && !backend.starts_with("deepep") && backend != "nixl_ep")

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "base/natural_order.h"
+
 namespace shardplan {
 namespace {
 
@@ -80,9 +82,8 @@ std::vector<GroupErrors> group_errors(const std::vector<ServingRow>& rows, const
       g.peer = peer_errors(rows, in);
       group.push_back(std::move(g));
     }
-    const auto number = [](const GroupErrors& g) { return std::strtoll(g.name.c_str(), nullptr, 10); };
     std::stable_sort(group.begin(), group.end(),
-                     [&](const GroupErrors& a, const GroupErrors& b) { return number(a) < number(b); });
+                     [](const GroupErrors& a, const GroupErrors& b) { return natural_less(a.name, b.name); });
     out.insert(out.end(), group.begin(), group.end());
   }
   return out;
@@ -104,7 +105,9 @@ RankQuality rank_quality(const std::vector<ServingRow>& rows, const std::vector<
     if (of.size() < 3) continue;
     std::vector<double> tpots;
     for (const std::size_t i : of) tpots.push_back(*rows[i].measured.tpot);
-    const double target = at_share(tpots, 0.5);
+    const auto middle = tpots.begin() + std::ssize(tpots) / 2;  // a target that a row keeps just so
+    std::nth_element(tpots.begin(), middle, tpots.end());
+    const double target = *middle;
     double best = 0, picked = 0;
     const std::size_t* pick = nullptr;
     for (const std::size_t& i : of) {

@@ -45,6 +45,10 @@ std::vector<std::string> take_line(std::string_view& text, const std::string& wh
 
 }  // namespace
 
+std::vector<std::string> csv_header(std::string_view text, const std::string& file) {
+  return take_line(text, file + ": line 1");
+}
+
 CsvTable::CsvTable(std::string file, std::string_view text) : file_(std::move(file)) {
   if (text.empty()) throw InputError(file_, "is empty", "a header line and rows");
   std::int64_t line = 1;

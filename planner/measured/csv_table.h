@@ -17,6 +17,9 @@ struct CsvRow {
   std::vector<std::string> cells;
 };
 
+// The cells of the first line. InputError where a quotation does not end.
+[[nodiscard]] std::vector<std::string> csv_header(std::string_view text, const std::string& file);
+
 class CsvTable {
  public:
   // InputError on a malformed text; `file` names it in errors.

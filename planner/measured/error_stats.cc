@@ -1,16 +1,10 @@
 #include "planner/measured/error_stats.h"
 
-#include <algorithm>
 #include <cmath>
 
-namespace shardplan {
+#include "base/quantile.h"
 
-double at_share(std::vector<double>& values, double share) {
-  if (values.empty()) return 0;
-  const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), values.begin() + at, values.end());
-  return values[static_cast<std::size_t>(at)];
-}
+namespace shardplan {
 
 ErrorStats stats_of(const std::vector<ErrorPair>& pairs) {
   ErrorStats out;
@@ -30,9 +24,9 @@ ErrorStats stats_of(const std::vector<ErrorPair>& pairs) {
   const auto n = static_cast<double>(pairs.size());
   out.mean_ape /= n;
   if (with_interval > 0) out.interval_coverage = within / with_interval;
-  out.median_ape = at_share(ape, 0.5);
-  out.p90_ape = at_share(ape, 0.9);
-  out.bias_median = at_share(bias, 0.5);
+  out.median_ape = quantile(ape, 0.5);
+  out.p90_ape = quantile(ape, 0.9);
+  out.bias_median = quantile(bias, 0.5);
   return out;
 }
 

@@ -21,7 +21,5 @@ struct ErrorPair {
 };
 
 [[nodiscard]] ErrorStats stats_of(const std::vector<ErrorPair>& pairs);
-// The value at a share of the sorted ones, which are reordered; 0 of none.
-[[nodiscard]] double at_share(std::vector<double>& values, double share);
 
 }  // namespace shardplan

@@ -15,6 +15,7 @@ namespace {
 enum Grouping : std::size_t { kDevice, kFamily, kFormat, kRow, kLibrary, kFittedOn, kRanks, kSize };
 
 constexpr const char* kGroupings[] = {"device", "family", "format", "row", "library", "fitted on", "ranks", "size"};
+static_assert(std::size(kGroupings) == kSize + 1);
 
 // "gemm", "bf16" of "gemm.bf16@trtllm".
 std::string family_of(const std::string& key) {

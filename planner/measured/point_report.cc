@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/natural_order.h"
+
 namespace shardplan {
 namespace {
 
 void add(std::vector<ErrorPair>& to, const MeasuredPoint& p) { to.push_back({p.predicted, p.measured, p.p10, p.p90}); }
+
+bool is_derived(const PointReport& report, const MeasuredPoint& p) { return report.quantities[p.quantity].derived; }
 
 void add_groups(PointReport& report, std::size_t grouping) {
   const PointGrouping& of = report.groupings[grouping];
@@ -18,11 +22,8 @@ void add_groups(PointReport& report, std::size_t grouping) {
   for (std::size_t i = 1; i < members.size(); ++i) {
     if (!members[i].empty()) groups.push_back({of.by, of.names[i], stats_of(members[i])});
   }
-  // "2" before "16", and names by the alphabet.
-  const auto number = [](const PointGroup& g) { return std::strtoll(g.name.c_str(), nullptr, 10); };
-  std::stable_sort(groups.begin(), groups.end(), [&](const PointGroup& a, const PointGroup& b) {
-    return number(a) != number(b) ? number(a) < number(b) : number(a) == 0 && a.name < b.name;
-  });
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const PointGroup& a, const PointGroup& b) { return natural_less(a.name, b.name); });
   report.groups.insert(report.groups.end(), groups.begin(), groups.end());
 }
 
@@ -36,10 +37,15 @@ std::uint16_t group_index(PointReport& report, std::size_t grouping, const std::
   return static_cast<std::uint16_t>(names.size() - 1);
 }
 
+std::int64_t measured_points(const PointReport& report) {
+  return std::count_if(report.points.begin(), report.points.end(),
+                       [&](const MeasuredPoint& p) { return !is_derived(report, p); });
+}
+
 void summarise(PointReport& report, std::size_t worst) {
   std::vector<ErrorPair> all, apart;
   for (const MeasuredPoint& p : report.points) {
-    if (p.predicted > 0) add(p.apart ? apart : all, p);
+    if (p.predicted > 0 && !is_derived(report, p)) add(p.apart ? apart : all, p);
   }
   report.overall = stats_of(all);
   report.apart = stats_of(apart);

@@ -29,6 +29,7 @@ struct MeasuredPoint {
 
 struct PointQuantity {
   std::string name, unit;  // "decode step", "ms"
+  bool derived = false;    // from other points of the report: counts in its groups, not in `overall`
 };
 
 struct PointGrouping {
@@ -74,6 +75,8 @@ struct PointReport {
 
 // The index of `name` in grouping `by` of the report, added where it is new.
 [[nodiscard]] std::uint16_t group_index(PointReport& report, std::size_t grouping, const std::string& name);
+// Points that are no ratio of others.
+[[nodiscard]] std::int64_t measured_points(const PointReport& report);
 // Statistics over all and by group; keeps the `worst` worst points.
 void summarise(PointReport& report, std::size_t worst);
 

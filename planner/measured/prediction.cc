@@ -128,6 +128,16 @@ PricedRow RowPricer::price_batch(const RowQuestion& question) {
   return out;
 }
 
+namespace {
+
+// "model: no such model" of "FILE: line 3, column model: no such model".
+std::string without_place(const std::string& refusal) {
+  const std::size_t column = refusal.find(", column ");
+  return column == std::string::npos ? refusal : refusal.substr(column + 9);
+}
+
+}  // namespace
+
 std::vector<PricedRow> price_rows(const std::vector<ServingRow>& rows, const CsvTable& table) {
   RowPricer pricer;
   std::vector<PricedRow> out;
@@ -136,8 +146,16 @@ std::vector<PricedRow> price_rows(const std::vector<ServingRow>& rows, const Csv
     try {
       out.push_back(pricer.price(question_of(row, table)));
     } catch (const InputError& unknown) {  // a model or machine that is not known: told beside the row
-      out.emplace_back().refusal = unknown.what();
+      out.emplace_back().refusal = without_place(unknown.what());
     }
+  }
+  return out;
+}
+
+std::map<std::string, std::int64_t> refusals_of(const std::vector<PricedRow>& rows) {
+  std::map<std::string, std::int64_t> out;
+  for (const PricedRow& row : rows) {
+    if (!row.legal) ++out[row.refusal];
   }
   return out;
 }

@@ -56,6 +56,9 @@ class RowPricer {
   std::map<std::string, std::unique_ptr<Shared>> shared_;
 };
 
+// A row whose model, machine or format is not known is not legal, and its refusal says so.
 [[nodiscard]] std::vector<PricedRow> price_rows(const std::vector<ServingRow>& rows, const CsvTable& table);
+// Why rows are not legal, and how many.
+[[nodiscard]] std::map<std::string, std::int64_t> refusals_of(const std::vector<PricedRow>& rows);
 
 }  // namespace shardplan

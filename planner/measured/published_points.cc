@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
+#include <initializer_list>
 #include <map>
 
 #include "base/errors.h"
 #include "planner/measured/accuracy.h"
 #include "planner/measured/prediction.h"
-#include "planner/measured/serving_points.h"
 
 namespace shardplan {
 namespace {
@@ -18,7 +17,14 @@ namespace {
 constexpr double kMost = 1e12;
 constexpr std::int64_t kSaturated = 100'000;  // requests: more than any deployment holds
 
+// Quantities of a report: those of the steady state, then scaling.
+constexpr std::uint16_t index_of(SteadyQuantity quantity) { return static_cast<std::uint16_t>(quantity); }
+constexpr std::uint16_t kScaling = index_of(SteadyQuantity::kOutputPerGpu) + 1;
+
 enum Grouping : std::size_t { kDevice, kModel, kEngine, kSource, kWidths, kLengths, kLoad, kStated };
+constexpr const char* kGroupings[] = {"device", "model",   "engine", "source",
+                                      "widths", "lengths", "load",   "widths stated"};
+static_assert(std::size(kGroupings) == kStated + 1);
 
 // The number that a cell begins with: "1 (as the file says)" is 1; -1 without one.
 std::int64_t leading_number(const std::string& text) {
@@ -49,49 +55,92 @@ std::string version_of(std::string text) {
   return plain ? text : "";
 }
 
-// Why a row is no point of a steady state that the closed form answers; "" if it is.
-std::string refusal(const CsvTable& table, const CsvRow& row) {
-  const std::string mode = table.text(row, "serving_mode");
-  const std::string model = table.text(row, "model");
-  const std::string metric = table.text(row, "measured_metric");
-  const std::string engine = table.text(row, "engine");
-  if (engine_of(engine).empty()) return "not of a serving engine that is known";
-  if (holds_text(mode, "disagg") || holds_text(mode, "prefill") || holds_text(table.text(row, "dp_attention"), "/"))
-    return "pools of prefill or decode alone";
-  if (holds_text(mode, "MTP") || holds_text(model, "MTP") || holds_text(mode, "ladder") || holds_text(mode, "trace"))
-    return "speculation, ablations and recorded traffic";
-  if (holds_text(metric, "p9") || holds_text(metric, "gain") || holds_text(metric, "speedup") ||
-      holds_text(metric, "iter_") || holds_text(metric, "input_"))
-    return "percentiles, ratios and parts of a step";
-  if (!is_number(table.text(row, "isl")) || !is_number(table.text(row, "osl"))) return "lengths that are no numbers";
-  if (table.text(row, "hw").empty() || leading_number(table.text(row, "gpus")) < 1) return "machine or GPUs not stated";
-  const std::string load = table.text(row, "concurrency_or_batch");
-  if (!is_number(load) && !holds_text(load, "saturated")) return "load not stated";
-  if (holds_text(table.text(row, "weight_dtype"), "verify")) return "weight format in doubt";
-  if (holds_text(table.text(row, "notes"), "experimental")) return "experimental: trends only";
-  return "";
+bool cell_holds(const CsvTable& table, const CsvRow& row, const char* column,
+                std::initializer_list<const char*> parts) {
+  const std::string cell = table.text(row, column);
+  return std::any_of(parts.begin(), parts.end(), [&](const char* part) { return holds_text(cell, part); });
 }
+
+struct Refusal {
+  const char* why;
+  bool (*is)(const CsvTable&, const CsvRow&);
+};
+
+// Rows that are no point of a steady state which the closed form answers: the first that applies is said.
+constexpr Refusal kRefusals[] = {
+    {"not of a serving engine that is known",
+     [](const CsvTable& t, const CsvRow& r) { return engine_of(t.text(r, "engine")).empty(); }},
+    {"pools of prefill or decode alone",
+     [](const CsvTable& t, const CsvRow& r) {
+       return cell_holds(t, r, "serving_mode", {"disagg", "prefill"}) || cell_holds(t, r, "dp_attention", {"/"});
+     }},
+    {"speculation, ablations and recorded traffic",
+     [](const CsvTable& t, const CsvRow& r) {
+       return cell_holds(t, r, "serving_mode", {"MTP", "ladder", "trace"}) || cell_holds(t, r, "model", {"MTP"});
+     }},
+    {"percentiles, ratios and parts of a step",
+     [](const CsvTable& t, const CsvRow& r) {
+       return cell_holds(t, r, "measured_metric", {"p9", "gain", "speedup", "iter_", "input_"});
+     }},
+    {"lengths that are no numbers",
+     [](const CsvTable& t, const CsvRow& r) { return !is_number(t.text(r, "isl")) || !is_number(t.text(r, "osl")); }},
+    {"machine or GPUs not stated",
+     [](const CsvTable& t, const CsvRow& r) {
+       return t.text(r, "hw").empty() || leading_number(t.text(r, "gpus")) < 1;
+     }},
+    {"load not stated",
+     [](const CsvTable& t, const CsvRow& r) {
+       return !is_number(t.text(r, "concurrency_or_batch")) && !cell_holds(t, r, "concurrency_or_batch", {"saturated"});
+     }},
+    {"weight format in doubt",
+     [](const CsvTable& t, const CsvRow& r) { return cell_holds(t, r, "weight_dtype", {"verify"}); }},
+    {"experimental: trends only",
+     [](const CsvTable& t, const CsvRow& r) { return cell_holds(t, r, "notes", {"experimental"}); }},
+};
+
+const char* refusal(const CsvTable& table, const CsvRow& row) {
+  for (const Refusal& refusal : kRefusals) {
+    if (refusal.is(table, row)) return refusal.why;
+  }
+  return nullptr;
+}
+
+struct Metric {
+  const char* name;
+  SteadyQuantity quantity;
+  double (*of)(double value, const ServingRow&);  // in the quantity's unit
+};
+
+double as_it_is(double value, const ServingRow& /*row*/) { return value; }
+double per_user(double value, const ServingRow& /*row*/) { return 1e3 / value; }
+double per_gpu(double value, const ServingRow& row) { return value / static_cast<double>(row.gpus); }
+double output_part(double value, const ServingRow& row) {
+  return value * static_cast<double>(row.osl) / static_cast<double>(row.isl + row.osl);
+}
+
+constexpr Metric kMetrics[] = {
+    {"tpot_mean", SteadyQuantity::kTpot, as_it_is},
+    {"tpot_median", SteadyQuantity::kTpot, as_it_is},
+    {"ttft_mean", SteadyQuantity::kTtft, as_it_is},
+    {"ttft_median", SteadyQuantity::kTtft, as_it_is},
+    {"interactivity", SteadyQuantity::kTpot, per_user},
+    {"interactivity_median", SteadyQuantity::kTpot, per_user},
+    {"output_tok_s_user", SteadyQuantity::kTpot, per_user},
+    {"output_throughput_per_gpu", SteadyQuantity::kOutputPerGpu, as_it_is},
+    {"output_throughput", SteadyQuantity::kOutputPerGpu, per_gpu},
+    {"total_output_throughput", SteadyQuantity::kOutputPerGpu, per_gpu},
+    {"total_throughput_per_gpu", SteadyQuantity::kOutputPerGpu, output_part},
+};
 
 // False: the metric is of no kind that is understood.
 bool take_metric(const CsvTable& table, const CsvRow& row, PublishedRow& out) {
-  const std::string metric = table.text(row, "measured_metric");
-  const double value = table.number(row, "value", 1e-9, kMost);
-  const auto gpus = static_cast<double>(out.serving.gpus);
-  const double both = static_cast<double>(out.serving.isl + out.serving.osl) / static_cast<double>(out.serving.osl);
-  const auto take = [&](PublishedMetric kind, double v) {
-    out.metric = kind;
-    out.value = v;
-    return true;
-  };
-  if (metric == "tpot_mean" || metric == "tpot_median") return take(PublishedMetric::kTpot, value);
-  if (metric == "ttft_mean" || metric == "ttft_median") return take(PublishedMetric::kTtft, value);
-  if (metric == "interactivity" || metric == "interactivity_median" || metric == "output_tok_s_user")
-    return take(PublishedMetric::kTpot, 1e3 / value);
-  if (metric == "output_throughput_per_gpu") return take(PublishedMetric::kOutputPerGpu, value);
-  if (metric == "output_throughput" || metric == "total_output_throughput")
-    return take(PublishedMetric::kOutputPerGpu, value / gpus);
-  if (metric == "total_throughput_per_gpu") return take(PublishedMetric::kOutputPerGpu, value / both);
-  return false;
+  const std::string name = table.text(row, "measured_metric");
+  const auto* metric =
+      std::find_if(std::begin(kMetrics), std::end(kMetrics), [&](const Metric& m) { return name == m.name; });
+  if (metric == std::end(kMetrics)) return false;
+  out.quantity = metric->quantity;
+  out.value = metric->of(table.number(row, "value", 1e-9, kMost), out.serving);
+  return true;
 }
 
 // A model with one checkpoint has its formats, whatever a table calls them.
@@ -113,7 +162,8 @@ ServingRow serving_row(const CsvTable& table, const CsvRow& row) {
   out.version = version_of(table.text(row, "engine_version"));
   set_formats(table, row, out);
   const std::string cache = table.text(row, "kv_dtype");
-  out.kv_dtype = cache == "fp8" || cache == "fp8/auto" ? "fp8" : "";
+  if (cache == "bf16") out.kv_dtype = "bf16";
+  if (cache == "fp8" || cache == "fp8/auto") out.kv_dtype = "fp8";
   out.isl = static_cast<std::int64_t>(table.number(row, "isl", 1, 1e9));
   out.osl = static_cast<std::int64_t>(table.number(row, "osl", 1, 1e9));
   out.gpus = leading_number(table.text(row, "gpus"));
@@ -138,8 +188,7 @@ PublishedRows read_published_rows(const CsvTable& table) {
   PublishedRows out;
   for (const CsvRow& row : table.rows()) {
     (void)table.number(row, "value", -kMost, kMost);
-    const std::string why = refusal(table, row);
-    if (!why.empty()) {
+    if (const char* why = refusal(table, row)) {
       ++out.left_out[why];
       continue;
     }
@@ -179,34 +228,32 @@ void set_groups(const PublishedRow& row, PointReport& r, MeasuredPoint& p) {
   set(kLoad, row.saturated ? "saturated" : fmt::format("{} requests", s.concurrency));
 }
 
-// "model: no such model" of "FILE: line 3, column model: no such model".
-std::string without_place(const std::string& refusal) {
-  const std::size_t column = refusal.find(", column ");
-  return column == std::string::npos ? refusal : refusal.substr(column + 9);
+// What must be equal for two rows to differ in their GPUs and how these are used alone.
+std::string all_but_widths(const PublishedRow& row) {
+  const ServingRow& s = row.serving;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}", row.source, s.hardware, s.engine, s.version, s.model, s.precision,
+                     s.kv_dtype, s.isl, s.osl, s.concurrency);
 }
 
-// What more GPUs bring: throughput of a GPU against the same deployment on the fewest GPUs of the table, where all else
-// is the same. Tensor and pipeline parallelism, the cliff of a cache that holds next to nothing, and too many shards
-// are in it.
+// What more GPUs bring: saturated throughput of a GPU against the same deployment on the fewest GPUs of the table,
+// where all else is the same. Tensor and pipeline parallelism, the cliff of a cache that holds next to nothing, and too
+// many shards are in it.
 void add_scaling(const std::vector<PublishedRow>& rows, PointReport& report) {
   std::map<std::string, std::vector<std::size_t>> alike;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const ServingRow& s = rows[i].serving;
-    if (rows[i].metric != PublishedMetric::kOutputPerGpu || report.points[i].predicted <= 0) continue;
-    alike[fmt::format("{} {} {} {} {} {} {} {}", rows[i].source, s.hardware, s.engine, s.version, s.model, s.precision,
-                      s.isl, s.osl)]
-        .push_back(i);
+    const bool counts = rows[i].saturated && rows[i].quantity == SteadyQuantity::kOutputPerGpu;
+    if (counts && report.points[i].predicted > 0) alike[all_but_widths(rows[i])].push_back(i);
   }
   const auto fewest = [&](std::size_t a, std::size_t b) { return rows[a].serving.gpus < rows[b].serving.gpus; };
   for (const auto& [name, of] : alike) {
     const std::size_t base = *std::min_element(of.begin(), of.end(), fewest);
     for (const std::size_t i : of) {
       const ServingRow& s = rows[i].serving;
-      if (!rows[i].saturated || s.gpus == rows[base].serving.gpus) continue;
+      if (s.gpus == rows[base].serving.gpus) continue;
       const MeasuredPoint& own = report.points[i];
       const MeasuredPoint& first = report.points[base];
       MeasuredPoint p{.line = own.line,
-                      .quantity = 3,
+                      .quantity = kScaling,
                       .measured = own.measured / first.measured,
                       .predicted = own.predicted / first.predicted};
       p.groups[kDevice] = group_index(report, kDevice, "scaling, " + s.hardware);
@@ -226,20 +273,19 @@ PointReport validate_published(const CsvTable& table, const EngineTimesTable& ti
   report.kind = "published figures";
   report.apart_name = "cache cannot hold the load";
   report.files = {table.file()};
-  report.quantities = {{"TPOT", "ms"}, {"TTFT", "ms"}, {"output tokens/s/GPU", "1/s"}, {"scaling", "x"}};
-  for (const char* by : {"device", "model", "engine", "source", "widths", "lengths", "load", "widths stated"})
-    report.groupings.push_back({by});
+  report.quantities = {{"TPOT", "ms"}, {"TTFT", "ms"}, {"output tokens/s/GPU", "1/s"}, {"scaling", "x", true}};
+  for (const char* by : kGroupings) report.groupings.push_back({by});
   report.left_out = read.left_out;
   std::vector<ServingRow> rows;
   for (const PublishedRow& row : read.rows) rows.push_back(row.serving);
   const std::vector<PricedRow> priced = price_rows(rows, table);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     MeasuredPoint p{.line = static_cast<std::int32_t>(rows[i].line),
-                    .quantity = static_cast<std::uint16_t>(read.rows[i].metric),
+                    .quantity = index_of(read.rows[i].quantity),
                     .measured = read.rows[i].value};
     set_groups(read.rows[i], report, p);
     if (priced[i].legal) {
-      predict_point(priced[i], times, static_cast<SteadyQuantity>(read.rows[i].metric), p);
+      predict_point(priced[i], times, read.rows[i].quantity, p);
       p.apart = !priced[i].holds && !read.rows[i].saturated;
       const ServingRow& s = rows[i];
       if (!p.apart)
@@ -248,7 +294,7 @@ PointReport validate_published(const CsvTable& table, const EngineTimesTable& ti
                                             width_text(s), s.isl, s.osl, report.quantities[p.quantity].name),
                                 steady_breakdown(priced[i], times)});
     } else {
-      ++report.not_predicted[without_place(priced[i].refusal)];
+      ++report.not_predicted[priced[i].refusal];
     }
     report.points.push_back(p);
   }

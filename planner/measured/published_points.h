@@ -9,16 +9,15 @@
 
 #include "planner/measured/csv_table.h"
 #include "planner/measured/point_report.h"
+#include "planner/measured/serving_points.h"
 #include "planner/measured/serving_rows.h"
 
 namespace shardplan {
 
-enum class PublishedMetric : std::uint8_t { kTpot, kTtft, kOutputPerGpu };
-
 struct PublishedRow {
   ServingRow serving;
-  PublishedMetric metric = PublishedMetric::kOutputPerGpu;
-  double value = 0;    // milliseconds, or output tokens/s/GPU
+  SteadyQuantity quantity = SteadyQuantity::kOutputPerGpu;
+  double value = 0;    // in its unit
   std::string source;  // "trtpo" of its id
   bool saturated = false;
   bool stated = true;  // false: how experts or attention were split is not on record

@@ -7,18 +7,37 @@
 
 namespace shardplan {
 
+namespace {
+
+struct QuantityRow {
+  double Quantity3::*of;
+  std::optional<double> Observed::*measured;
+  double unit;  // times seconds or tokens/s/GPU
+};
+
+// By SteadyQuantity.
+constexpr QuantityRow kQuantities[] = {
+    {&Quantity3::tpot, &Observed::tpot, 1e3},
+    {&Quantity3::ttft, &Observed::ttft, 1e3},
+    {&Quantity3::throughput, &Observed::throughput, 1},
+};
+
+const QuantityRow& row_of(SteadyQuantity quantity) { return kQuantities[static_cast<std::size_t>(quantity)]; }
+
+}  // namespace
+
+std::optional<double> measured_of(const Observed& measured, SteadyQuantity quantity) {
+  const QuantityRow& row = row_of(quantity);
+  const std::optional<double>& value = measured.*row.measured;
+  return value ? std::optional(row.unit * *value) : std::nullopt;
+}
+
 void predict_point(const PricedRow& row, const EngineTimes& times, SteadyQuantity quantity, MeasuredPoint& to) {
-  const Quantity3 said = serve_row(row, times);
-  const Quantity3 spread = row_spread(row, times);
-  const auto set = [&](double value, double deviation) {
-    const double wide = std::exp(kP90 * deviation);
-    to.predicted = value;
-    to.p10 = 1 / wide;
-    to.p90 = wide;
-  };
-  if (quantity == SteadyQuantity::kTpot) set(1e3 * said.tpot, spread.tpot);
-  if (quantity == SteadyQuantity::kTtft) set(1e3 * said.ttft, spread.ttft);
-  if (quantity == SteadyQuantity::kOutputPerGpu) set(said.throughput, spread.throughput);
+  const QuantityRow& of = row_of(quantity);
+  const double wide = std::exp(kP90 * row_spread(row, times).*of.of);
+  to.predicted = of.unit * serve_row(row, times).*of.of;
+  to.p10 = 1 / wide;
+  to.p90 = wide;
 }
 
 std::string steady_breakdown(const PricedRow& row, const EngineTimesTable& times) {

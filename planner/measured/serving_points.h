@@ -8,6 +8,8 @@ namespace shardplan {
 
 enum class SteadyQuantity : std::uint8_t { kTpot, kTtft, kOutputPerGpu };  // milliseconds, milliseconds, 1/s
 
+// What was measured of it, in its unit.
+[[nodiscard]] std::optional<double> measured_of(const Observed& measured, SteadyQuantity quantity);
 void predict_point(const PricedRow& row, const EngineTimes& times, SteadyQuantity quantity, MeasuredPoint& to);
 inline void predict_point(const PricedRow& row, const EngineTimesTable& times, SteadyQuantity quantity,
                           MeasuredPoint& to) {

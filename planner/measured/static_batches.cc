@@ -20,6 +20,8 @@ constexpr std::int64_t kMostCount = 1LL << 30;
 constexpr std::int64_t kMostOutput = 1024;  // such runs end on their own long before the lengths that were asked for
 
 enum Grouping : std::size_t { kDevice, kModel, kWidths, kBatch, kPrompt };
+constexpr const char* kGroupings[] = {"device", "model", "tp", "batch", "prompt"};
+static_assert(std::size(kGroupings) == kPrompt + 1);
 
 std::int64_t count(const CsvTable& table, const CsvRow& row, const char* column) {
   const double value = table.number(row, column, 1, static_cast<double>(kMostCount));
@@ -102,9 +104,7 @@ std::vector<ErrorPair> pairs_of(const StaticBatches& b, const TimesOfRow& times,
     if (!b.priced[i].legal) continue;
     MeasuredPoint p;
     predict_point(b.priced[i], times(i), quantity, p);
-    pairs.push_back({p.predicted,
-                     1e3 * (quantity == SteadyQuantity::kTpot ? *b.rows[i].measured.tpot : *b.rows[i].measured.ttft),
-                     p.p10, p.p90});
+    pairs.push_back({p.predicted, *measured_of(b.rows[i].measured, quantity), p.p10, p.p90});
   }
   return pairs;
 }
@@ -147,10 +147,9 @@ void add_folds(const StaticBatches& b, const EngineTimesTable& base, PointReport
 void add_point(const StaticBatches& b, std::size_t i, SteadyQuantity quantity, const EngineTimesTable& times,
                PointReport& report) {
   const ServingRow& row = b.rows[i];
-  const bool step = quantity == SteadyQuantity::kTpot;
   MeasuredPoint p{.line = static_cast<std::int32_t>(row.line),
-                  .quantity = static_cast<std::uint16_t>(step ? 0 : 1),
-                  .measured = 1e3 * (step ? *row.measured.tpot : *row.measured.ttft)};
+                  .quantity = static_cast<std::uint16_t>(quantity),
+                  .measured = *measured_of(row.measured, quantity)};
   const std::string unit = report.quantities[p.quantity].name + ", ";
   const auto set = [&](Grouping g, const std::string& name) { p.groups[g] = group_index(report, g, unit + name); };
   set(kDevice, row.hardware);
@@ -221,8 +220,8 @@ PointReport validate_static_batches(const CsvTable& table, const EngineTimesTabl
   report.kind = "static batches";
   report.apart_name = "cache cannot hold the batch";
   report.files = {table.file()};
-  report.quantities = {{"decode step", "ms"}, {"prompts", "ms"}};
-  for (const char* by : {"device", "model", "tp", "batch", "prompt"}) report.groupings.push_back({by});
+  report.quantities = {{"decode step", "ms"}, {"prompts", "ms"}};  // a batch's TPOT and TTFT, in that order
+  for (const char* by : kGroupings) report.groupings.push_back({by});
   const EngineTimesTable times = early_engine_times(base);
   for (std::size_t i = 0; i < batches.rows.size(); ++i) {
     add_point(batches, i, SteadyQuantity::kTpot, times, report);

@@ -22,7 +22,7 @@ struct StaticBatches {
 [[nodiscard]] StaticBatches read_static_batches(const CsvTable& table);
 // `base` with the times of the engine "early", as shipped.
 [[nodiscard]] EngineTimesTable early_engine_times(const EngineTimesTable& base);
-// The overlay that early.json is, fitted on the rows of `use`.
+// The overlay that early.json is, fitted on the rows of `use`: what `calibrate fit --serving` writes of such a table.
 [[nodiscard]] EngineTimesTable fit_early_engine(const StaticBatches& batches, const std::vector<std::size_t>& use,
                                                 const EngineTimesTable& base);
 // With `folds`, also errors of each half of the rows by times fitted on the other half.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "base/short_number.h"
 #include "base/units.h"
 #include "planner/cluster.h"
 #include "planner/search/enumerate.h"
@@ -202,8 +203,8 @@ void try_traffic(const PlanRequest& request, std::vector<Suggestion>& out) {
                                *request.workload.concurrency, short_text(best.config))});
   } else {
     out.push_back({1 - best.serving.requests_per_second / *request.workload.requests_per_second,
-                   fmt::format("{:.3g} requests/s instead of {:.3g} ({})", best.serving.requests_per_second,
-                               *request.workload.requests_per_second, short_text(best.config))});
+                   fmt::format("{} requests/s instead of {} ({})", short_number(best.serving.requests_per_second),
+                               short_number(*request.workload.requests_per_second), short_text(best.config))});
   }
 }
 

@@ -119,6 +119,25 @@ TEST_CASE("Requests of one output token are prompts alone") {
   CHECK(plan.serving.ttft.value() == Approx(r.ttft.p50.value()).epsilon(0.1));
 }
 
+TEST_CASE("Greedy steps of prompts leave stages without work, unless a prompt fills a step or many wait") {
+  struct Case {
+    std::int64_t stages, budget, users;
+    double epsilon;  // of the rate against the simulated one
+  };
+  for (const Case& c : {Case{8, 2048, 64, 0.05}, Case{2, 2048, 8, 0.12}, Case{8, 8192, 8, 0.12}, Case{8, 8192, 16, 0.3},
+                        Case{8, 8192, 24, 0.3}, Case{4, 8192, 10, 0.3}, Case{2, 8192, 6, 0.3}, Case{2, 8192, 24, 0.12},
+                        Case{8, 8192, 64, 0.12}}) {
+    CAPTURE(c.stages, c.budget, c.users);
+    PlanRequest request = request_for({.model = "llama-3.1-70b", .isl = 3000, .osl = 1, .concurrency = c.users});
+    request.max_batched_tokens = c.budget;
+    const ParallelConfig config = degrees(8 / c.stages, c.stages);
+    const Plan plan = estimate_config(request, config, {}).plan;
+    const SimulationResult r = simulate_config(request, config, {.requests = 800, .length_ratio = 0.9}, {});
+    const double simulated = 0.95 * r.output_tokens_per_second;  // its prompts are shorter on average
+    CHECK(plan.serving.requests_per_second == Approx(simulated).epsilon(c.epsilon));
+  }
+}
+
 TEST_CASE("Both pools' launch files name their side, and the checker of the engine takes them") {
   struct Sides {
     const char* engine;
@@ -158,6 +177,8 @@ TEST_CASE("A simulation of the best pair reaches what was promised") {
   verify_pools(request, 1, plans);
   REQUIRE(plans.front().simulated);
   CHECK(plans.front().simulated->tpot.value() == Approx(plans.front().serving.tpot.value()).epsilon(0.15));
+  CHECK(plans.front().simulated->ttft.value() == Approx(plans.front().serving.ttft.value()).epsilon(0.25));
+  CHECK(plans.front().simulated->meets_targets);
   CHECK(plans.front().simulated->rejected == 0);
 }
 

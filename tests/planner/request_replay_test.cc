@@ -5,9 +5,9 @@
 // not there.
 #include <string>
 
-#include "planner/recorded_fit.h"
 #include "tests/catch.h"
 #include "tests/models/shared_data.h"
+#include "tests/planner/recorded_fit.h"
 #include "tests/planner/requests.h"
 
 namespace shardplan {

@@ -44,19 +44,23 @@ void add_file_flags(FlagGroup& group, SimulateFiles& files) {
   group.flags.push_back(text_flag("--series", "FILE", "queue, batch, cache and links over time (CSV)", files.series));
 }
 
-// To a file and to the answer.
+// To a file and to the answer, which keeps the first of them.
 class KeepingSink : public RecordSink {
  public:
-  KeepingSink(RecordSink* file, std::vector<RequestRecord>* kept) : file_(file), kept_(kept) {}
+  KeepingSink(RecordSink* file, SimulateAnswer* answer) : file_(file), answer_(answer) {}
   void add(const RequestRecord& record) override {
     if (file_ != nullptr) file_->add(record);
-    if (kept_ != nullptr && kept_->size() < kMostKept) kept_->push_back(record);
+    if (answer_ == nullptr) return;
+    if (answer_->records.size() < kMostKept)
+      answer_->records.push_back(record);
+    else
+      ++answer_->not_kept;
   }
 
  private:
   static constexpr std::size_t kMostKept = 1'000'000;
   RecordSink* file_;
-  std::vector<RequestRecord>* kept_;
+  SimulateAnswer* answer_;
 };
 
 bool is_page(const Output& output) { return !output.json && output.file.ends_with(".html"); }
@@ -68,7 +72,7 @@ SimulationResult run(const SimulateAnswer& answer, const SimulationSettings& set
 }
 
 // Runs it; the files appear when it has ended.
-SimulationResult run_with_files(const SimulateAnswer& answer, SimulationSettings settings, const SimulateFiles& files, std::vector<RequestRecord>* kept) {
+SimulationResult run_with_files(SimulateAnswer& answer, SimulationSettings settings, const SimulateFiles& files, bool keep) {
   std::optional<StreamedFile> timeline_file, records_file, series_file;
   std::optional<Timeline> timeline;
   std::optional<CsvRecords> records;
@@ -76,8 +80,8 @@ SimulationResult run_with_files(const SimulateAnswer& answer, SimulationSettings
   if (!files.records.empty()) records.emplace(records_file.emplace(files.records).stream());
   if (!files.series.empty()) series_file.emplace(files.series);
   if (timeline) settings.timeline = &*timeline;
-  KeepingSink sink(records ? &*records : nullptr, kept);
-  if (records || kept != nullptr) settings.records = &sink;
+  KeepingSink sink(records ? &*records : nullptr, keep ? &answer : nullptr);
+  if (records || keep) settings.records = &sink;
   const SimulationResult result = run(answer, settings);
   timeline.reset();   // closes the array
   if (series_file) write_series(result.series, series_file->stream());
@@ -141,7 +145,7 @@ SimulateAnswer answer_of(RequestFlags& flags, const SimulateFiles& files, bool k
   if (flags.simulate.capacity.find_rate) look_for_rate(answer, flags, settings);
   if (answer.capacity && answer.capacity->requests_per_second == 0) return answer;
   const std::vector<RecordedAnswer> answers = answers_in(answer.traffic, question.workload);
-  answer.result = run_with_files(answer, settings, files, keep || !answers.empty() ? &answer.records : nullptr);
+  answer.result = run_with_files(answer, settings, files, keep || !answers.empty());
   if (!answers.empty()) answer.recorded = paired_answers(answers, answer.records, times_of(answer.estimate.request).host.first_token);
   return answer;
 }

@@ -1,13 +1,13 @@
 #include "tools/commands/validate.h"
 
-#include <memory>
-#include <optional>
+#include <fmt/format.h>
+
+#include <algorithm>
 
 #include "base/errors.h"
-#include "base/file.h"
 #include "calibrate/fit/measurement_files.h"
 #include "planner/measured/kernel_points.h"
-#include "planner/measured/measured_kind.h"
+#include "planner/measured/measured_file.h"
 #include "planner/measured/published_points.h"
 #include "planner/measured/report.h"
 #include "planner/measured/static_batches.h"
@@ -18,13 +18,13 @@
 #include "tools/documents/point_document.h"
 #include "tools/documents/validate_document.h"
 #include "tools/documents/validate_page.h"
+#include "tools/request/engine_times_file.h"
 #include "tools/tables/point_table.h"
 #include "tools/tables/validate_table.h"
 
 namespace shardplan {
 namespace {
 
-constexpr std::int64_t kMostBytes = 256LL << 20;
 constexpr std::size_t kWorst = 10;
 
 constexpr const char* kHelp =
@@ -51,13 +51,9 @@ struct Reports {
 };
 
 void take_engine_times(ValidateFlags& flags) {
-  if (!flags.times.empty()) {
-    flags.own = read_engine_times(read_file(flags.times, kMostBytes), flags.times);
-    flags.options.times = &flags.own;
-  }
-  if (flags.overlay.empty()) return;
-  const EngineTimesTable more = read_engine_times(read_file(flags.overlay, kMostBytes), flags.overlay);
-  flags.own = with_overlay(flags.times.empty() ? shipped_engine_times() : flags.own, more);
+  if (flags.times.empty() && flags.overlay.empty()) return;
+  flags.own = engine_times_of(flags.times);
+  if (!flags.overlay.empty()) flags.own = overlaid_times(flags.own, flags.overlay);
   flags.options.times = &flags.own;
 }
 
@@ -65,24 +61,37 @@ const EngineTimesTable& times_of(const ValidateOptions& options) {
   return options.times != nullptr ? *options.times : shipped_engine_times();
 }
 
-Reports judge(const ValidateFlags& flags) {
+// What --measured names, before anything is judged. Kernel tables make one report together, every other file its own.
+std::vector<MeasuredFile> files_of(const ValidateFlags& flags) {
+  std::vector<MeasuredFile> files;
+  for (const std::string& path : split_list(flags.measured)) files.push_back(read_measured(path));
+  const auto kernels = std::count_if(files.begin(), files.end(),
+                                     [](const MeasuredFile& file) { return file.kind == MeasuredKind::kKernels; });
+  const auto reports = std::ssize(files) - kernels + (kernels > 0 ? 1 : 0);
+  if (flags.output.json && reports > 1) {
+    throw InputError("--measured", fmt::format("makes {} reports, and a JSON document holds one", reports),
+                     "one file, or kernel tables alone");
+  }
+  return files;
+}
+
+Reports judge(const std::vector<MeasuredFile>& files, const ValidateFlags& flags) {
   Reports reports;
   std::vector<MeasuredTable> kernels;
-  for (const std::string& path : split_list(flags.measured)) {
-    switch (measured_kind(path)) {
+  const EngineTimesTable& times = times_of(flags.options);
+  for (const MeasuredFile& file : files) {
+    switch (file.kind) {
       case MeasuredKind::kServing:
-        reports.serving.push_back(validate_serving(CsvTable(path, read_file(path, kMostBytes)), flags.options));
+        reports.serving.push_back(validate_serving(file.table(), flags.options));
         break;
       case MeasuredKind::kPublished:
-        reports.points.push_back(
-            validate_published(CsvTable(path, read_file(path, kMostBytes)), times_of(flags.options), kWorst));
+        reports.points.push_back(validate_published(file.table(), times, kWorst));
         break;
       case MeasuredKind::kStaticBatches:
-        reports.points.push_back(validate_static_batches(CsvTable(path, read_file(path, kMostBytes)),
-                                                         times_of(flags.options), flags.options.folds, kWorst));
+        reports.points.push_back(validate_static_batches(file.table(), times, flags.options.folds, kWorst));
         break;
       case MeasuredKind::kKernels:
-        for (MeasuredTable& table : read_measurements(path)) kernels.push_back(std::move(table));
+        for (MeasuredTable& table : read_measurements(file.path)) kernels.push_back(std::move(table));
         break;
     }
   }
@@ -92,10 +101,10 @@ Reports judge(const ValidateFlags& flags) {
 
 std::string text_of(const Reports& reports, const std::string& file) {
   if (file.ends_with(".md")) return accuracy_page(reports.serving, reports.points);
-  const bool page = file.ends_with(".html");
+  if (file.ends_with(".html")) return validate_page(reports.serving, reports.points);
   std::string out;
-  for (const ValidateReport& r : reports.serving) out += page ? validate_page(r) : validate_table(r);
-  for (const PointReport& r : reports.points) out += page ? point_page(r) : point_table(r);
+  for (const ValidateReport& r : reports.serving) out += (out.empty() ? "" : "\n") + validate_table(r);
+  for (const PointReport& r : reports.points) out += (out.empty() ? "" : "\n") + point_table(r);
   return out;
 }
 
@@ -121,10 +130,7 @@ void run_validate(const Words& words) {
   check_output(flags.output);
   flags.options.simulate = flags.method == "simulate";
   take_engine_times(flags);
-  const Reports reports = judge(flags);
-  if (flags.output.json && reports.serving.size() + reports.points.size() > 1) {
-    throw InputError("--measured", "holds measurements of several kinds", "files of one kind for a JSON document");
-  }
+  const Reports reports = judge(files_of(flags), flags);
   deliver(
       flags.output, [&] { return text_of(reports, flags.output.file); },
       [&] {

@@ -26,6 +26,13 @@ std::string rank(const char* who, const RankQuality& r) {
   return fmt::format("| {} | {} of {} | {:.2f} |\n", who, r.held, r.groups, r.throughput_ratio);
 }
 
+std::string counts(const std::string& heading, const char* of, const std::map<std::string, std::int64_t>& why) {
+  if (why.empty()) return "";
+  std::string out = fmt::format("\n{}\n\n| {} | why |\n|---|---|\n", heading, of);
+  for (const auto& [reason, count] : why) out += fmt::format("| {} | {} |\n", count, reason);
+  return out;
+}
+
 std::string serving_part(const ValidateReport& r) {
   std::string out = fmt::format(
       "Table `{}`: {} rows, {} legal, {} predicted. Errors are |predicted/measured - 1| in %, mean / median; bias is "
@@ -59,7 +66,7 @@ std::string serving_part(const ValidateReport& r) {
     by = g.by;
     out += line(g.name.empty() ? "-" : g.name, g.errors);
   }
-  return out;
+  return out + counts("## Not predicted", "rows", refusals_of(r.priced));
 }
 
 std::string point_line(const std::string& name, const ErrorStats& e, const std::string& more = "") {
@@ -86,7 +93,7 @@ std::string points_part(const PointReport& r) {
   std::string title = r.kind;
   title.front() = static_cast<char>(std::toupper(title.front()));
   std::string out = fmt::format("\n# {}\n\n{} files, {} points, {} predicted.\n\n", title, r.files.size(),
-                                r.points.size(), r.overall.count + r.apart.count);
+                                measured_points(r), r.overall.count + r.apart.count);
   for (const std::string& note : r.notes) out += note + "\n\n";
   out += point_head("points") + point_line("all", r.overall);
   if (r.apart.count > 0) out += point_line(r.apart_name, r.apart);
@@ -97,13 +104,8 @@ std::string points_part(const PointReport& r) {
     by = g.by;
     out += point_line(g.name, g.errors, rows ? held_out_of(r, g.name) : "");
   }
-  const auto counts = [&](const char* heading, const std::map<std::string, std::int64_t>& of) {
-    if (!of.empty()) out += fmt::format("\n## {}: {}\n\n| points | why |\n|---|---|\n", title, heading);
-    for (const auto& [why, count] : of) out += fmt::format("| {} | {} |\n", count, why);
-  };
-  counts("left out", r.left_out);
-  counts("not predicted", r.not_predicted);
-  return out;
+  return out + counts("## " + title + ": left out", "points", r.left_out) +
+         counts("## " + title + ": not predicted", "points", r.not_predicted);
 }
 
 }  // namespace

@@ -6,13 +6,11 @@
 #include "tools/documents/deployment_document.h"
 #include "tools/documents/document.h"
 #include "tools/documents/launch_document.h"
-#include "tools/documents/memory_document.h"
 #include "tools/documents/parallel_document.h"
 #include "tools/documents/pools_document.h"
 #include "tools/documents/rejections_document.h"
 #include "tools/documents/request_document.h"
 #include "tools/documents/serving_document.h"
-#include "tools/documents/violations_document.h"
 
 namespace shardplan {
 namespace {

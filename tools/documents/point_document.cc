@@ -11,8 +11,13 @@ namespace {
 constexpr std::size_t kMostPoints = 200'000;  // that are listed one by one
 
 Document stats_document(const ErrorStats& s) {
-  return {{"points", s.count},    {"mean_ape", s.mean_ape},       {"median_ape", s.median_ape},
-          {"p90_ape", s.p90_ape}, {"bias_median", s.bias_median}, {"interval_coverage", s.interval_coverage.value_or(0)}};
+  Document out = {{"points", s.count},
+                  {"mean_ape", s.mean_ape},
+                  {"median_ape", s.median_ape},
+                  {"p90_ape", s.p90_ape},
+                  {"bias_median", s.bias_median}};
+  if (s.interval_coverage) out["interval_coverage"] = *s.interval_coverage;
+  return out;
 }
 
 Document counts_document(const std::map<std::string, std::int64_t>& counts) {
@@ -53,7 +58,7 @@ std::string point_document(const PointReport& r) {
   for (const std::string& file : r.files)
     document["measured"].push_back(std::filesystem::path(file).filename().string());
   for (const PointQuantity& q : r.quantities) document["quantities"].push_back({{"name", q.name}, {"unit", q.unit}});
-  document["points"] = r.points.size();
+  document["points"] = measured_points(r);
   document["predicted"] = r.overall.count + r.apart.count;
   document["errors"] = stats_document(r.overall);
   document["apart"] = stats_document(r.apart);

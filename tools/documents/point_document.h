@@ -8,7 +8,5 @@
 namespace shardplan {
 
 [[nodiscard]] std::string point_document(const PointReport& report);
-// A page with scatter plots, self-contained.
-[[nodiscard]] std::string point_page(const PointReport& report);
 
 }  // namespace shardplan

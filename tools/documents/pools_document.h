@@ -7,6 +7,5 @@
 namespace shardplan {
 
 [[nodiscard]] Document pools_document(const PoolsResult& pools);
-[[nodiscard]] Document simulated_document(const SimulatedServing& simulated);
 
 }  // namespace shardplan

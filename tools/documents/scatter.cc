@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "tools/documents/page.h"
+
 namespace shardplan {
 namespace {
 
@@ -68,34 +70,8 @@ class Scatter {
 
 }  // namespace
 
-std::string html_text(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
-
 const char* scatter_colour(std::size_t colour) { return kColours[colour % kColours.size()]; }
 
 std::string scatter(const std::string& title, std::vector<Dot> dots) { return Scatter(title, std::move(dots)).svg(); }
-
-const char* const kPageStyle =
-    "body{font:14px system-ui,sans-serif;margin:2em;max-width:1200px}table{border-collapse:collapse;margin:1em 0}"
-    "td,th{padding:2px 10px;text-align:right;border-bottom:1px solid "
-    "#ddd;font-weight:normal}th:first-child{text-align:left}"
-    "tr:first-child "
-    "th{font-weight:bold}.plots{display:flex;flex-wrap:wrap}.g{stroke:#eee;fill:none}.d{stroke:#333}.e{stroke:#aaa;"
-    "stroke-dasharray:4}"
-    ".a{font-size:11px;fill:#555}.t{font-size:14px;font-weight:bold}";
 
 }  // namespace shardplan

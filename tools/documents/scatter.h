@@ -16,10 +16,5 @@ struct Dot {
 // Logarithmic axes, the diagonal, and lines at 20 % beside it; "" without dots.
 [[nodiscard]] std::string scatter(const std::string& title, std::vector<Dot> dots);
 [[nodiscard]] const char* scatter_colour(std::size_t colour);
-// With <, >, & and quotes escaped.
-[[nodiscard]] std::string html_text(const std::string& text);
-
-// Of pages with tables and plots.
-extern const char* const kPageStyle;
 
 }  // namespace shardplan

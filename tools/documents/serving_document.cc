@@ -56,4 +56,19 @@ Document serving_document(const ServingEstimate& serving) {
   return document;
 }
 
+Document simulated_document(const SimulatedServing& s) {
+  return {{"rank_before", s.rank_before},
+          {"meets_targets", s.meets_targets},
+          {"score", s.score},
+          {"ttft_seconds", s.ttft.value()},
+          {"ttft_p99_seconds", s.ttft_p99.value()},
+          {"tpot_seconds", s.tpot.value()},
+          {"tpot_p99_seconds", s.tpot_p99.value()},
+          {"e2e_seconds", s.e2e.value()},
+          {"output_tokens_per_second", s.output_tokens_per_second},
+          {"output_tokens_per_second_per_gpu", s.output_tokens_per_second_per_gpu},
+          {"preempted", s.preempted},
+          {"rejected", s.rejected}};
+}
+
 }  // namespace shardplan

@@ -19,7 +19,8 @@ struct SimulateAnswer {
   SimulatedTraffic traffic;
   std::optional<SimulationResult> result;    // nothing: illegal, or does not fit
   std::optional<Capacity> capacity;          // when the rate was looked for
-  std::vector<RequestRecord> records;        // kept for a page, and beside a log that has answers
+  std::vector<RequestRecord> records;        // kept for a page, and beside a log that has answers: the first that end
+  std::int64_t not_kept = 0;                 // of them
   std::vector<AnswerPair> recorded;          // a log's answers beside the simulated ones
   [[nodiscard]] std::int64_t gpus() const { return estimate.config.gpus() + (decode ? decode->config.gpus() : 0); }
 };

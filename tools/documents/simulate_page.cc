@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "tools/documents/scatter.h"
+#include "tools/documents/page.h"
 
 namespace shardplan {
 namespace {
@@ -126,21 +126,13 @@ std::string over_time(const SimulationResult& result) {
          plot("part of the cache in use", "s", {cache}) + "</div>\n";
 }
 
-constexpr const char* kStyle =
-    "body{font:14px "
-    "system-ui,sans-serif;margin:2em;max-width:1200px}pre{font-size:12px;overflow-x:auto}.plots{display:flex;flex-wrap:"
-    "wrap}"
-    ".g{stroke:#eee;fill:none}.a{font-size:11px}.t{font-size:14px;font-weight:bold}";
-
 }  // namespace
 
 std::string simulate_page(const SimulateAnswer& answer, const std::string& table) {
-  std::string out = fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>shardplan simulate</title><style>{}</style>\n",
-      kStyle);
-  out += "<h1>" + html_text(answer.estimate.request.model.name) + " simulated</h1>\n<pre>" + html_text(table) + "</pre>\n";
-  if (answer.result) out += distributions(answer) + over_time(*answer.result);
-  return out + "</html>\n";
+  std::string body =
+      "<h1>" + html_text(answer.estimate.request.model.name) + " simulated</h1>\n<pre>" + html_text(table) + "</pre>\n";
+  if (answer.result) body += distributions(answer) + over_time(*answer.result);
+  return page("shardplan simulate", body);
 }
 
 }  // namespace shardplan

@@ -8,6 +8,8 @@
 #include <functional>
 #include <map>
 
+#include "tools/documents/page.h"
+#include "tools/documents/point_section.h"
 #include "tools/documents/scatter.h"
 
 namespace shardplan {
@@ -71,8 +73,9 @@ std::string errors_row(const std::string& name, const QuantityErrors& e) {
       "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:+.1f}</td><td>{}</td><td>{}</td><td>{}</"
       "td><td>{}</td><td>{}</td></tr>\n",
       html_text(name), e.tpot.count, percent(e.tpot.mean_ape), percent(e.tpot.median_ape), percent(e.tpot.p90_ape),
-      e.tpot.bias_median * 100, e.tpot.interval_coverage ? percent(*e.tpot.interval_coverage) : "-", percent(e.throughput.mean_ape),
-      percent(e.throughput.median_ape), percent(e.ttft.mean_ape), percent(e.ttft.median_ape));
+      e.tpot.bias_median * 100, e.tpot.interval_coverage ? percent(*e.tpot.interval_coverage) : "-",
+      percent(e.throughput.mean_ape), percent(e.throughput.median_ape), percent(e.ttft.mean_ape),
+      percent(e.ttft.median_ape));
 }
 
 std::string table_head(const char* first) {
@@ -83,14 +86,17 @@ std::string table_head(const char* first) {
       first);
 }
 
-}  // namespace
+std::string not_predicted(const ValidateReport& r) {
+  std::string out;
+  for (const auto& [why, count] : refusals_of(r.priced))
+    out += fmt::format("<p>{} not predicted: {}</p>\n", count, html_text(why));
+  return out;
+}
 
-std::string validate_page(const ValidateReport& r) {
-  std::string out = fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>shardplan validate</title><style>{}</style>\n",
-      kPageStyle);
-  out += fmt::format("<h1>Predictions against {}</h1>\n<p>{} rows, {} legal, {} predicted. Errors in %.</p>\n",
-                     html_text(std::filesystem::path(r.file).filename().string()), r.rows.size(), r.legal, r.predicted);
+std::string serving_section(const ValidateReport& r) {
+  std::string out =
+      fmt::format("<h1>Predictions against {}</h1>\n<p>{} rows, {} legal, {} predicted. Errors in %.</p>\n",
+                  html_text(std::filesystem::path(r.file).filename().string()), r.rows.size(), r.legal, r.predicted);
   out += table_head("rows") + errors_row("cache holds the concurrency", r.overall);
   if (r.apart_count > 0) out += errors_row("cache cannot", r.apart);
   if (r.peer.tpot.count > 0)
@@ -109,7 +115,16 @@ std::string validate_page(const ValidateReport& r) {
     out += fmt::format("<tr><th>{}</th><td>{:.2f}</td><td>{:.2f}</td></tr>\n", html_text(row_title(r, i)),
                        r.rows[i].measured.tpot.value_or(0) * 1e3, r.judged[i].predicted.tpot * 1e3);
   }
-  return out + "</table></html>\n";
+  return out + "</table>\n" + not_predicted(r);
+}
+
+}  // namespace
+
+std::string validate_page(const std::vector<ValidateReport>& serving, const std::vector<PointReport>& points) {
+  std::string body;
+  for (const ValidateReport& r : serving) body += serving_section(r);
+  for (const PointReport& r : points) body += point_section(r);
+  return page("shardplan validate", body);
 }
 
 }  // namespace shardplan

@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "base/errors.h"
-#include "base/file.h"
 #include "models/catalog.h"
 #include "tools/cli/values.h"
+#include "tools/request/engine_times_file.h"
 #include "tools/request/parallel_fields.h"
 
 namespace shardplan {
@@ -86,13 +86,6 @@ void set_formats(PlanRequest& request, const EngineFlags& flags) {
   if (!flags.activation_dtype.empty()) request.activation_format = &require_format(flags.activation_dtype, "--activation-dtype");
 }
 
-std::shared_ptr<const EngineTimesTable> read_overlay(const std::string& file) {
-  constexpr std::int64_t kMostOverlayBytes = 16LL << 20;
-  EngineTimesTable overlay = read_engine_times(read_file(file, kMostOverlayBytes), file);
-  if (overlay.is_overlay) overlay = with_overlay(shipped_engine_times(), overlay);
-  return std::make_shared<const EngineTimesTable>(std::move(overlay));
-}
-
 void set_engine(PlanRequest& request, const EngineFlags& flags) {
   refuse(!flags.engine_version.empty() && flags.engine.empty(), "--engine-version", "is the version of no engine", "--engine beside it");
   if (!flags.engine.empty()) request.engine = &require_engine(flags.engine);
@@ -101,7 +94,9 @@ void set_engine(PlanRequest& request, const EngineFlags& flags) {
     (void)version_note(*request.engine, flags.engine_version);  // refuses what is no version
     request.engine_version = request.engine->release_of(flags.engine_version);
   }
-  if (!flags.overlay.empty()) request.engine_times = read_overlay(flags.overlay);
+  if (!flags.overlay.empty()) {
+    request.engine_times = std::make_shared<const EngineTimesTable>(overlaid_times(shipped_engine_times(), flags.overlay));
+  }
   request.max_model_len = flags.max_model_len.value_or(0);
   request.memory_fraction_ratio = flags.memory_fraction.value_or(0);
   request.memory_held = Bytes(static_cast<std::int64_t>(flags.memory_held_gib.value_or(0) * static_cast<double>(kGiB)));
@@ -136,6 +131,7 @@ void check_length(const PlanRequest& request) {
 
 PlanRequest make_request(const RequestFlags& flags) {
   PlanRequest request;
+  refuse(flags.model.empty(), "--model", "is missing", "a name from shardplan models, or a config.json");
   const BareSteps steps = make_bare_steps(flags);
   request.workload = steps.given ? workload_of(steps) : make_workload(flags.workload);
   const bool drafts = flags.parallel.config.variant.speculative_tokens > 0;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/quantity.h"
+#include "base/short_number.h"
 
 namespace shardplan {
 
@@ -17,6 +18,5 @@ namespace shardplan {
 [[nodiscard]] std::string in_percent(double ratio);     // "12 %"
 [[nodiscard]] std::string whole(std::int64_t count);    // "1,234"
 [[nodiscard]] std::string counted(std::int64_t count, const std::string& noun);  // "1 token", "2 tokens"
-// Three digits that matter, thousands separated: "0.123", "12.3", "1,234".
-[[nodiscard]] std::string short_number(double value);
+
 }  // namespace shardplan

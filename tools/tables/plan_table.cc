@@ -6,11 +6,13 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "planner/objective.h"
 #include "planner/speculation_gain.h"
 #include "tools/tables/estimate_table.h"
 #include "tools/tables/limit.h"
 #include "tools/tables/numbers.h"
 #include "tools/tables/rejection_table.h"
+#include "tools/tables/verified_table.h"
 
 namespace shardplan {
 namespace {
@@ -29,7 +31,7 @@ std::string targets_of(const Targets& t) {
 }
 
 std::string traffic_of(const Workload& w) {
-  std::string text = fmt::format("{} prompt and {} output tokens", whole(w.isl), whole(w.osl));
+  std::string text = fmt::format("{} prompt and {}", whole(w.isl), counted(w.osl, "output token"));
   if (w.prefix > 0) text += fmt::format(" ({} cached)", whole(w.prefix));
   if (w.concurrency) text += fmt::format(", {} in flight", whole(*w.concurrency));
   if (w.requests_per_second) text += fmt::format(", {} requests/s", short_number(*w.requests_per_second));
@@ -38,9 +40,9 @@ std::string traffic_of(const Workload& w) {
 
 std::string headline(const PlanRequest& r) {
   const std::string targets = targets_of(r.targets);
-  return fmt::format("{} on up to {} {} ({}): {}{}{}; best {}\n", r.model.name, whole(r.gpus), r.hardware.name,
+  return fmt::format("{} on up to {} {} ({}): {}{}{}; {}\n", r.model.name, whole(r.gpus), r.hardware.name,
                      r.engine == nullptr ? "no engine" : r.engine->name, traffic_of(r.workload), targets.empty() ? "" : "; ", targets,
-                     name_of(r.objective));
+                     row_of(r.objective).goal);
 }
 
 // Cache that the running requests leave free, of what a rank may use.
@@ -50,16 +52,17 @@ std::string headroom_of(const Plan& plan, const Workload& workload) {
   return in_percent(std::max(0.0, 1 - plan.serving.running / capacity));
 }
 
-std::vector<std::string> measures_of(const Plan& plan) {
+std::vector<std::string> measures_of(const Plan& plan, const Workload& workload) {
+  const bool goes_on = workload.osl > 1;  // else no token follows the first
   const ServingEstimate& s = plan.serving;
   return {short_text(plan.config),
           whole(plan.config.gpus()),
           short_number(s.running * static_cast<double>(plan.config.replicas)),
           whole(plan.max_batched_tokens),
           in_milliseconds(s.ttft),
-          in_milliseconds(s.tpot),
+          goes_on ? in_milliseconds(s.tpot) : "-",
           short_number(s.output_tokens_per_second_per_gpu),
-          short_number(s.tokens_per_second_per_user)};
+          goes_on ? short_number(s.tokens_per_second_per_user) : "-"};
 }
 
 std::vector<Table::Column> measure_columns() {
@@ -74,7 +77,7 @@ std::string ranked_table(const PlanRequest& request, const PlanResult& result) {
   Table table(std::move(columns));
   for (std::size_t i = 0; i < result.plans.size(); ++i) {
     const Plan& plan = result.plans[i];
-    std::vector<std::string> row = measures_of(plan);
+    std::vector<std::string> row = measures_of(plan, request.workload);
     row.insert(row.begin(), std::to_string(i + 1));
     Bytes weights;
     for (const StageLedger& stage : plan.ledger.stages) weights = std::max(weights, stage.weights_bytes);
@@ -86,22 +89,14 @@ std::string ranked_table(const PlanRequest& request, const PlanResult& result) {
   return table.text(2);
 }
 
-// Plans that were simulated, in the order that the simulation gave them.
-std::string verified_table(const PlanResult& result) {
-  Table table({{"rank"}, {"before"}, {"layout", Align::kLeft}, {"TTFT ms"}, {"p99"}, {"TPOT ms"}, {"p99"}, {"tok/s/GPU"}, {"targets", Align::kLeft}});
-  for (std::size_t i = 0; i < result.plans.size() && result.plans[i].simulated; ++i) {
-    const SimulatedServing& s = *result.plans[i].simulated;
-    table.add_row({std::to_string(i + 1), std::to_string(s.rank_before), short_text(result.plans[i].config), in_milliseconds(s.ttft), in_milliseconds(s.ttft_p99),
-                   in_milliseconds(s.tpot), in_milliseconds(s.tpot_p99), short_number(s.output_tokens_per_second_per_gpu), s.meets_targets ? "met" : "missed"});
-  }
-  if (result.plans.empty() || !result.plans.front().simulated) return "";
-  return "\nSimulated, and ranked by it (rank before: by the closed form)\n" + table.text(2);
+std::string verified(const PlanResult& result) {
+  return verified_table(verified_rows(result.plans, [](const Plan& plan) { return short_text(plan.config); }));
 }
 
-std::string pareto_table(const PlanResult& result) {
+std::string pareto_table(const PlanRequest& request, const PlanResult& result) {
   if (result.pareto.size() < 2) return "";
   Table table(measure_columns());
-  for (const Plan& plan : result.pareto) table.add_row(measures_of(plan));
+  for (const Plan& plan : result.pareto) table.add_row(measures_of(plan, request.workload));
   return "\nPareto front: the most throughput for each speed that a user sees\n" + table.text(2);
 }
 
@@ -119,10 +114,11 @@ std::string plan_table(const PlanRequest& request, const PlanResult& result) {
   text += result.plans.empty() ? nothing_found(result) : "\n" + ranked_table(request, result);
   if (!result.plans.empty() && result.plans.front().serving.speculation)
     text += fmt::format("  drafts of the first: {}\n", speculation_text(result.plans.front().serving));
-  text += verified_table(result) + pareto_table(result) + rejection_table(result.rejected);
+  text += verified(result) + pareto_table(request, result) + rejection_table(result.rejected);
   const SearchStats& s = result.stats;
-  return text + fmt::format("\nSearched {}: {} legal, {} fit in memory.\n", counted(s.considered, "configuration"), whole(s.legal),
-                            whole(s.fitting));
+  const char* const rest = s.fitting < s.legal ? "; the rest do not fit in memory, or a bound rules them out" : "";
+  return text + fmt::format("\nSearched {}: {} legal, {} priced{}.\n", counted(s.considered, "configuration"),
+                            whole(s.legal), whole(s.fitting), rest);
 }
 
 }  // namespace shardplan

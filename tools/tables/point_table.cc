@@ -56,7 +56,7 @@ std::string worst_text(const PointReport& r) {
 }  // namespace
 
 std::string point_table(const PointReport& r) {
-  std::string text = fmt::format("{}: {} {}, {} predicted\n\nErrors in %\n", files_text(r), r.points.size(), r.kind,
+  std::string text = fmt::format("{}: {} {}, {} predicted\n\nErrors in %\n", files_text(r), measured_points(r), r.kind,
                                  r.overall.count + r.apart.count);
   Table all({{"points", Table::Align::kLeft}, {"count"}, {"mean"}, {"median"}, {"p90"}, {"bias"}, {"in interval"}});
   add_errors(all, "all", r.overall);

@@ -7,6 +7,7 @@
 
 #include "base/table.h"
 #include "tools/tables/numbers.h"
+#include "tools/tables/verified_table.h"
 
 namespace shardplan {
 namespace {
@@ -29,23 +30,30 @@ std::string ranked(const PoolsResult& pools) {
 }
 
 std::string verified(const PoolsResult& pools) {
-  if (pools.plans.empty() || !pools.plans.front().simulated) return "";
-  Table table({{"rank"}, {"before"}, {"TTFT ms"}, {"p99"}, {"TPOT ms"}, {"p99"}, {"tok/s/GPU"}, {"targets", Align::kLeft}});
-  for (std::size_t i = 0; i < pools.plans.size() && pools.plans[i].simulated; ++i) {
-    const SimulatedServing& s = *pools.plans[i].simulated;
-    table.add_row({std::to_string(i + 1), std::to_string(s.rank_before), in_milliseconds(s.ttft), in_milliseconds(s.ttft_p99), in_milliseconds(s.tpot),
-                   in_milliseconds(s.tpot_p99), short_number(s.output_tokens_per_second_per_gpu), s.meets_targets ? "met" : "missed"});
-  }
-  return "  Simulated, and ranked by it\n" + table.text(2);
+  return verified_table(verified_rows(pools.plans, [](const PoolsPlan& plan) {
+    return short_text(plan.prefill.plan.config) + " | " + short_text(plan.decode.plan.config);
+  }));
 }
 
+// Simulated plans are compared by what the simulation says, others by the closed form: never one with the other.
 std::string comparison(const PoolsResult& pools, const PlanResult& together) {
   if (pools.plans.empty() || together.plans.empty()) return "";
-  const double apart = pools.plans.front().score;
-  const double both = together.plans.front().score;
-  const double gain = both > 0 ? apart / both - 1 : 0;
-  if (std::abs(gain) < 0.0005) return "  As good as the best plan of one pool.\n";
-  return fmt::format("  {:.1f} % {} than the best plan of one pool, by the objective.\n", std::abs(gain) * 100, gain > 0 ? "better" : "worse");
+  const PoolsPlan& apart = pools.plans.front();
+  const Plan& both = together.plans.front();
+  const bool simulated = apart.simulated && both.simulated;
+  if (simulated && apart.simulated->meets_targets != both.simulated->meets_targets) {
+    const char* const these = "the first of these";
+    const char* const one = "the best plan of one pool";
+    const bool meets = apart.simulated->meets_targets;
+    return fmt::format("  Simulated, {} meets the targets and {} does not.\n", meets ? these : one, meets ? one : these);
+  }
+  const double score = simulated ? apart.simulated->score : apart.score;
+  const double other = simulated ? both.simulated->score : both.score;
+  const double gain = other > 0 ? score / other - 1 : 0;
+  const std::string by = simulated ? "simulated, by the objective" : "by the objective";
+  if (std::abs(gain) < 0.0005) return fmt::format("  As good as the best plan of one pool, {}.\n", by);
+  return fmt::format("  {:.1f} % {} than the best plan of one pool, {}.\n", std::abs(gain) * 100,
+                     gain > 0 ? "better" : "worse", by);
 }
 
 }  // namespace

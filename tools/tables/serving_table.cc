@@ -15,7 +15,7 @@ namespace {
 std::string asked(const Workload& w, double in_flight) {
   std::string text = fmt::format("{} prompt tokens", whole(w.isl));
   if (w.prefix > 0) text += fmt::format(" ({} of them cached)", whole(w.prefix));
-  text += fmt::format(", {} output tokens", whole(w.osl));
+  text += ", " + counted(w.osl, "output token");
   if (w.requests_per_second) text += fmt::format(", {} requests/s", short_number(*w.requests_per_second));
   else text += fmt::format(", {} in flight", short_number(in_flight));
   return text;
@@ -39,15 +39,17 @@ std::string serving_table(const ServingEstimate& s, const Workload& workload, st
   text += fmt::format("  running     {} requests in {}, limited by {}\n", short_number(s.running), replicas > 1 ? "each instance" : "the instance", s.bound);
   text += fmt::format("  TTFT        {} = prefill {} + queue {} + host {}\n", time_text(s.ttft), time_text(s.ttft_prefill),
                       time_text(s.ttft_queue), time_text(s.ttft_host));
-  text += fmt::format("  TPOT        {} (a decode step alone {}; each prompt takes {} from the others)\n", time_text(s.tpot),
+  const bool goes_on = workload.osl > 1;  // else no token follows the first
+  if (goes_on) text += fmt::format("  TPOT        {} (a decode step alone {}; each prompt takes {} from the others)\n", time_text(s.tpot),
                       time_text(s.decode_step), time_text(s.prefill_extra));
   text += fmt::format("  request     {} end to end, {} requests/s\n", time_text(s.e2e), short_number(s.requests_per_second));
-  text += fmt::format("  throughput  {} output tokens/s, {} per GPU, {} per user\n", short_number(s.output_tokens_per_second),
-                      short_number(s.output_tokens_per_second_per_gpu), short_number(s.tokens_per_second_per_user));
+  text += fmt::format("  throughput  {} output tokens/s, {} per GPU", short_number(s.output_tokens_per_second),
+                      short_number(s.output_tokens_per_second_per_gpu));
+  text += goes_on ? fmt::format(", {} per user\n", short_number(s.tokens_per_second_per_user)) : "\n";
   if (s.speculation) text += fmt::format("  drafts      {}\n", speculation_text(s));
   if (s.spread.tpot > 0) {
-    text += fmt::format("  intervals   TTFT {}, TPOT {}, per GPU {} to {} tokens/s (p10 to p90)\n", range_of(s.ttft, s.spread.ttft),
-                        range_of(s.tpot, s.spread.tpot), short_number(s.output_tokens_per_second_per_gpu / wide(s.spread.end_to_end)),
+    text += fmt::format("  intervals   TTFT {}{}, per GPU {} to {} tokens/s (p10 to p90)\n", range_of(s.ttft, s.spread.ttft),
+                        goes_on ? ", TPOT " + range_of(s.tpot, s.spread.tpot) : "", short_number(s.output_tokens_per_second_per_gpu / wide(s.spread.end_to_end)),
                         short_number(s.output_tokens_per_second_per_gpu * wide(s.spread.end_to_end)));
   }
   return text;

@@ -125,7 +125,12 @@ std::string simulate_table(const SimulateAnswer& answer, const RequestFlags& fla
   const std::string scheduler = asked.empty() ? scheduler_of_engine(estimate.request) : asked;
   text += fmt::format("\nSimulated under the {} scheduler: {}; {}\n", scheduler, load_text(answer), lengths_text(answer));
   text += requests_line(*answer.result) + throughput_lines(answer, *answer.result) + "\n" + times_table(answer, *answer.result);
-  return answer.recorded.empty() ? text : text + recorded_lines(errors_of(answer.recorded));
+  if (!answer.recorded.empty()) text += recorded_lines(errors_of(answer.recorded));
+  if (answer.not_kept > 0) {
+    text += fmt::format("\n  of single requests the first {} are kept: plots and comparisons with a log leave out {} more\n",
+                        whole(std::ssize(answer.records)), whole(answer.not_kept));
+  }
+  return text;
 }
 
 }  // namespace shardplan

@@ -7,6 +7,7 @@
 
 #include "base/errors.h"
 #include "base/file.h"
+#include "base/input_limit.h"
 #include "base/suggest.h"
 #include "calibrate/doctor/diagnose.h"
 #include "tools/cli/flag_builders.h"
@@ -21,7 +22,6 @@ constexpr const char* kHelp =
     "(grep . /sys/class/infiniband/*/device/numa_node; ls -d /sys/module/nvidia_peermem), NCCL's log (NCCL_DEBUG=INFO), and collectives\n"
     "that were measured. Four steps, in order: topology, NCCL, collectives alone, messages of the application.";
 
-constexpr std::int64_t kMostBytes = 256LL << 20;
 
 struct DoctorFlags {
   std::string topology, log, sysfs, records, hardware, symptom;
@@ -29,9 +29,9 @@ struct DoctorFlags {
 
 Evidence evidence_of(const DoctorFlags& flags, std::optional<HardwareProfile>& hardware) {
   Evidence evidence{.symptom = flags.symptom};
-  if (!flags.topology.empty()) evidence.topology = read_topology(read_file(flags.topology, kMostBytes), flags.topology);
-  if (!flags.log.empty()) evidence.log = read_nccl_log(read_file(flags.log, kMostBytes));
-  if (!flags.sysfs.empty()) evidence.sysfs = read_sysfs(read_file(flags.sysfs, kMostBytes));
+  if (!flags.topology.empty()) evidence.topology = read_topology(read_file(flags.topology, kMostInputBytes), flags.topology);
+  if (!flags.log.empty()) evidence.log = read_nccl_log(read_file(flags.log, kMostInputBytes));
+  if (!flags.sysfs.empty()) evidence.sysfs = read_sysfs(read_file(flags.sysfs, kMostInputBytes));
   if (!flags.records.empty()) evidence.collectives = read_records(flags.records).records;
   if (!flags.hardware.empty()) evidence.hardware = &hardware.emplace(load_hardware(flags.hardware));
   return evidence;

@@ -2,23 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/errors.h"
 #include "base/file.h"
 #include "base/table.h"
 #include "planner/measured/fit.h"
-#include "planner/measured/measured_kind.h"
+#include "planner/measured/measured_file.h"
 #include "planner/measured/report.h"
 #include "planner/measured/simulated_rows.h"
 #include "planner/measured/static_batches.h"
 #include "tools/cli/flag_builders.h"
 #include "tools/cli/standard_output.h"
+#include "tools/request/engine_times_file.h"
 
 namespace shardplan {
 namespace {
 
-constexpr std::int64_t kMostBytes = 256LL << 20;
 constexpr double kLeastSimulatedStep = 0.004;  // a simulated mean is no finer
 
 constexpr const char* kHelp =
@@ -50,9 +51,14 @@ std::string rows_text(const EngineTimesTable& table) {
   return out.text(2);
 }
 
-EngineTimesTable basis_of(const FitFlags& flags) {
-  if (flags.times.empty()) return shipped_engine_times();
-  return read_engine_times(read_file(flags.times, kMostBytes), flags.times);
+// Which rows were not used, and why.
+std::string left_out_text(const std::vector<PricedRow>& priced) {
+  std::string text;
+  const auto crowded =
+      std::count_if(priced.begin(), priced.end(), [](const PricedRow& row) { return row.legal && !row.holds; });
+  if (crowded > 0) text += fmt::format("  {} left out: the cache cannot hold the concurrency\n", crowded);
+  for (const auto& [why, count] : refusals_of(priced)) text += fmt::format("  {} left out: {}\n", count, why);
+  return text;
 }
 
 // Times of an engine that launches every kernel from the host.
@@ -65,7 +71,7 @@ void fit_batches(const FitFlags& flags, const CsvTable& table) {
   if (use.empty())
     throw InputError(flags.serving, "holds no batch that is legal and fits in the cache",
                      "rows that shardplan validate predicts");
-  const EngineTimesTable fitted = fit_early_engine(batches, use, basis_of(flags));
+  const EngineTimesTable fitted = fit_early_engine(batches, use, engine_times_of(flags.times));
   const std::string on =
       fmt::format("{} static batches of {}", use.size(), std::filesystem::path(flags.serving).filename().string());
   const std::string text = engine_times_text(fitted, on);
@@ -75,8 +81,13 @@ void fit_batches(const FitFlags& flags, const CsvTable& table) {
 }
 
 void fit(const FitFlags& flags) {
-  const CsvTable table(flags.serving, read_file(flags.serving, kMostBytes));
-  if (measured_kind(flags.serving) == MeasuredKind::kStaticBatches) return fit_batches(flags, table);
+  const MeasuredFile file = read_measured(flags.serving);
+  if (file.kind == MeasuredKind::kKernels || file.kind == MeasuredKind::kPublished) {
+    throw InputError(flags.serving, "holds neither serving points nor static batches",
+                     "a table that shardplan validate judges as such (kernel tables: calibrate fit --tables)");
+  }
+  const CsvTable table = file.table();
+  if (file.kind == MeasuredKind::kStaticBatches) return fit_batches(flags, table);
   const std::vector<ServingRow> rows = rows_of_quality(read_serving_rows(table), flags.quality);
   const std::vector<PricedRow> priced = price_rows(rows, table);
   FitPoints points{rows, priced, {}};
@@ -84,10 +95,13 @@ void fit(const FitFlags& flags) {
     if (priced[i].legal && priced[i].holds) points.use.push_back(i);
   }
   if (points.use.empty()) {
-    throw InputError(flags.serving, "holds no row to fit: none is legal and has room in the cache",
+    const auto refusals = refusals_of(priced);
+    throw InputError(flags.serving,
+                     refusals.empty() ? "holds no row to fit: no cache holds the concurrency"
+                                      : "holds no row to fit: " + refusals.begin()->first,
                      "rows that shardplan validate predicts");
   }
-  const EngineTimesTable basis = basis_of(flags);
+  const EngineTimesTable basis = engine_times_of(flags.times);
   FitOptions options;
   if (flags.shipped && !flags.closed_form) {
     options.predict = simulated_predictor(rows, table, points.use);
@@ -99,8 +113,7 @@ void fit(const FitFlags& flags) {
   const std::string text = engine_times_text(fitted, on);
   if (flags.output.empty()) return write_standard_output(text);
   write_file_atomically(flags.output, text);
-  write_standard_output(fmt::format("fitted on {} ({} rows left out)\n", on, rows.size() - points.use.size()) +
-                        rows_text(fitted));
+  write_standard_output(fmt::format("fitted on {}\n", on) + left_out_text(priced) + rows_text(fitted));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "planner/recorded_fit.h"
+#include "tests/planner/recorded_fit.h"
 
 #include <Eigen/Dense>
 #include <cmath>

@@ -1,9 +1,11 @@
+#include "tools/documents/point_section.h"
+
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <map>
 
-#include "tools/documents/point_document.h"
+#include "tools/documents/page.h"
 #include "tools/documents/scatter.h"
 
 namespace shardplan {
@@ -50,13 +52,10 @@ std::string plots(const PointReport& r) {
 
 }  // namespace
 
-std::string point_page(const PointReport& r) {
-  std::string out = fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>shardplan validate</title><style>{}</style>\n",
-      kPageStyle);
-  out +=
+std::string point_section(const PointReport& r) {
+  std::string out =
       fmt::format("<h1>Predictions against measured {}</h1>\n<p>{} files, {} points, {} predicted. Errors in %.</p>\n",
-                  html_text(r.kind), r.files.size(), r.points.size(), r.overall.count + r.apart.count);
+                  html_text(r.kind), r.files.size(), measured_points(r), r.overall.count + r.apart.count);
   out += table_head("points") + errors_row("all", r.overall);
   if (r.apart.count > 0) out += errors_row(r.apart_name, r.apart);
   out += "</table>\n" + plots(r);
@@ -86,7 +85,7 @@ std::string point_page(const PointReport& r) {
                          html_text(why));
     }
   }
-  return out + "</html>\n";
+  return out;
 }
 
 }  // namespace shardplan

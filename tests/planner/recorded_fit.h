@@ -1,5 +1,6 @@
 // The machine behind a recorded run, where its profile is a datasheet's: four factors on the profile, fitted so that a
-// simulation of the run meets what its requests met.
+// simulation of the run meets what its requests met. For tests alone: the program makes overlays of serving points
+// (calibrate fit --serving) and profiles of measured kernels.
 //
 //   minimise  w * sum over requests of rho(log(tpot/measured)/s_tpot) + rho(log(ttft/measured)/s_ttft)
 //             + sum over factors of (log factor / s_factor)^2,   w = 12/requests
