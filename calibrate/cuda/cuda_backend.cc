@@ -70,7 +70,9 @@ DeviceTiming time_product(const NodeCase& c, const StoppingRule& rule) {
   const ProductShapes shapes{field(c, "m"), field(c, "n"), field(c, "k"), format, false, std::max<std::int64_t>(field(c, "batch"), 1)};
   const std::int64_t matrices = shapes.batch;
   const OwnedStream stream;
-  BlasLtProduct product(shapes);
+  const BlasLt library;
+  const Buffer<char> workspace(static_cast<std::int64_t>(BlasLtProduct::kWorkspace));
+  BlasLtProduct product(library, shapes, workspace.get());
   const int copies = copies_of(static_cast<double>(matrices * shapes.n * shapes.k) * (format == ProductFormat::kFp8 ? 1 : 2));
   std::vector<Buffer<char>> weights;
   for (int i = 0; i < copies; ++i) weights.push_back(random_operand(matrices * shapes.n * shapes.k, format, static_cast<std::uint64_t>(i) + 2, stream.get()));
@@ -177,9 +179,19 @@ DeviceTiming time_cache_write(const NodeCase& c, const StoppingRule& rule) {
   return sampled(graph, stream.get(), 1, rule, "conversion to the cache's format");
 }
 
+// What kernels give back stays with the program, for the next one.
+void keep_freed_memory(int device) {
+  cudaMemPool_t pool = nullptr;
+  std::uint64_t kept = 1ULL << 30U;
+  check(cudaDeviceGetDefaultMemPool(&pool, device), "memory pool");
+  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept), "memory pool");
+}
+
 class CudaBackend : public DeviceBackend {
  public:
-  explicit CudaBackend(int devices) : devices_(devices), fp32_(Storage::kFp32, devices), bf16_(Storage::kBf16, devices) {}
+  explicit CudaBackend(int devices) : devices_(devices), fp32_(Storage::kFp32, devices), bf16_(Storage::kBf16, devices) {
+    for (int device = 0; device < devices; ++device) keep_freed_memory(device);
+  }
 
   [[nodiscard]] int devices() const override { return devices_; }
   [[nodiscard]] const Kernels& kernels(Storage storage) const override { return storage == Storage::kFp32 ? fp32_ : bf16_; }
@@ -200,7 +212,9 @@ class CudaBackend : public DeviceBackend {
 
   [[nodiscard]] std::unique_ptr<PayloadMover> mover(Transport& envelopes, Transport::Milliseconds timeout) override {
     if (!envelopes.several_processes()) return envelopes.ranks() <= devices_ ? std::make_unique<NcclMover>(envelopes.ranks()) : nullptr;
-    return std::make_unique<NcclMover>(envelopes.local_ranks(envelopes.ranks()).front(), local_rank() % devices_, envelopes, timeout);
+    const int device = local_rank() % devices_;
+    for (CudaKernels* kernels : {&fp32_, &bf16_}) kernels->keep_to(device);
+    return std::make_unique<NcclMover>(envelopes.local_ranks(envelopes.ranks()).front(), device, envelopes, timeout);
   }
 
   [[nodiscard]] std::optional<DeviceTiming> time(const NodeCase& c, const StoppingRule& rule) override {

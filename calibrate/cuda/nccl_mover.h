@@ -1,5 +1,6 @@
 // Numbers from device to device over NCCL's send and receive: a communicator of two for each ordered pair of ranks, so
-// that no pair waits behind another and the two directions of one never wait for each other.
+// that no pair waits behind another and the two directions of one never wait for each other. Buffers of messages grow
+// and stay: giving memory back would wait for every message of the device.
 //
 // Rank r of one process is on device r; with a process for each rank on the process's own device.
 #pragma once
@@ -28,21 +29,27 @@ class NcclMover : public PayloadMover {
   std::vector<float> receive(int from, int to, std::size_t count, Transport::Milliseconds timeout) override;
 
  private:
+  struct Outgoing {
+    Buffer<float> values;
+    std::unique_ptr<Event> sent;
+  };
   struct End {  // one rank's of a pair
     int device = 0;
     ncclComm_t communicator = nullptr;
     std::unique_ptr<OwnedStream> stream;
-    std::vector<Buffer<float>> in_flight;
+    std::vector<Outgoing> outgoing;  // of earlier messages, taken again when theirs is sent
+    Buffer<float> incoming{0};
   };
   struct Pair {
     End sender;
     End receiver;
   };
   Pair& pair(int from, int to);
-  [[nodiscard]] End open_end(int device, const std::string& id, int place) const;
+  // In place: inside a group NCCL writes the communicator when the group ends.
+  static void open_end(End& end, int device, const std::string& id, int place);
+  static Outgoing& free_buffer(End& end, std::size_t count);
 
   bool whole_;  // all ranks are here
-  int device_ = 0;
   std::mutex mutex_;
   std::map<std::pair<int, int>, std::unique_ptr<Pair>> pairs_;
 };
