@@ -187,6 +187,20 @@ void keep_freed_memory(int device) {
   check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept), "memory pool");
 }
 
+// Of every process the device it uses, by the id that is the device's own. NCCL has no words for two that use one.
+void refuse_shared(Transport& processes, int device, Transport::Milliseconds timeout) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, device), "properties");
+  const auto ids = processes.share(std::string(properties.uuid.bytes, sizeof properties.uuid.bytes), timeout);
+  for (std::size_t other = 0; other < ids.size(); ++other) {
+    for (std::size_t rank = 0; rank < other; ++rank) {
+      if (ids[rank] != ids[other]) continue;
+      throw EnvironmentError("--backend cuda: processes " + std::to_string(rank) + " and " + std::to_string(other) +
+                             " would use one device; start no more on a node than it has GPUs, or use threads (--ranks)");
+    }
+  }
+}
+
 class CudaBackend : public DeviceBackend {
  public:
   explicit CudaBackend(int devices) : devices_(devices), fp32_(Storage::kFp32, devices), bf16_(Storage::kBf16, devices) {
@@ -213,6 +227,7 @@ class CudaBackend : public DeviceBackend {
   [[nodiscard]] std::unique_ptr<PayloadMover> mover(Transport& envelopes, Transport::Milliseconds timeout) override {
     if (!envelopes.several_processes()) return envelopes.ranks() <= devices_ ? std::make_unique<NcclMover>(envelopes.ranks()) : nullptr;
     const int device = local_rank() % devices_;
+    refuse_shared(envelopes, device, timeout);
     for (CudaKernels* kernels : {&fp32_, &bf16_}) kernels->keep_to(device);
     return std::make_unique<NcclMover>(envelopes.local_ranks(envelopes.ranks()).front(), device, envelopes, timeout);
   }

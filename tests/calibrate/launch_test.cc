@@ -74,6 +74,20 @@ TEST_CASE("variables that cannot be are refused by name") {
             .find("variable MASTER_PORT") != std::string::npos);
 }
 
+TEST_CASE("the place on the node is the launcher's, whichever speaks, and must be a number") {
+  const auto place = [](const Variables& variables) {
+    return local_rank([&](const char* name) -> const char* {
+      const auto found = variables.find(name);
+      return found == variables.end() ? nullptr : found->second.c_str();
+    });
+  };
+  CHECK(place({}) == 0);
+  CHECK(place({{"OMPI_COMM_WORLD_LOCAL_RANK", "3"}}) == 3);
+  CHECK(place({{"LOCAL_RANK", "1"}, {"SLURM_LOCALID", "2"}}) == 1);
+  CHECK_THROWS_AS(place({{"LOCAL_RANK", "gpu1"}}), InputError);
+  CHECK_THROWS_AS(place({{"SLURM_LOCALID", "-1"}}), InputError);
+}
+
 int free_port() { return port_of(listen_on(0)); }
 
 // Runs body(rank, wire or nullptr, error) on every rank, each a thread with a wire of its own.

@@ -35,7 +35,8 @@ Document row_document(const CheckRow& row) {
 
 std::string check_document(const CheckAnswer& answer) {
   Document document = {{"schema", "shardplan.calibrate-check/1"}, {"backend", answer.backend}, {"storage", answer.storage}, {"ranks", answer.ranks},
-                       {"processes", answer.processes}};
+                       {"processes", answer.processes},
+                       {"messages", answer.messages_between_devices ? "nccl" : "host"}};
   const auto count = [&](auto has) { return std::count_if(answer.rows.begin(), answer.rows.end(), has); };
   document["broken"] = count([](const CheckRow& row) { return !row.holds(); });
   document["refused"] = count([](const CheckRow& row) { return !row.refusal.empty(); });

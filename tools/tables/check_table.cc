@@ -40,8 +40,9 @@ std::string check_table(const CheckAnswer& answer) {
     for (const std::string& fault : row.faults) faults += fmt::format("  {} {}: {}\n", row.model, short_text(row.config), fault);
   }
   const auto bad = std::count_if(answer.rows.begin(), answer.rows.end(), [](const CheckRow& row) { return !row.holds(); });
-  std::string text = fmt::format("Backend {}, {} storage, up to {} ranks{}.\n", answer.backend, answer.storage, answer.ranks,
-                                 answer.processes > 1 ? fmt::format(" in {} processes", answer.processes) : "");
+  std::string text = fmt::format("Backend {}, {} storage, up to {} ranks{}{}.\n", answer.backend, answer.storage, answer.ranks,
+                                 answer.processes > 1 ? fmt::format(" in {} processes", answer.processes) : "",
+                                 answer.backend != "cuda" ? "" : answer.messages_between_devices ? ", messages over NCCL" : ", messages through the host, as ranks share a device");
   text += "Worst error: of any value on any rank, over the largest of its tensor; of allowed: the worst share of what other roundings of\n"
           "the unsharded run make of a tensor. Weights, cache, activations: bytes on the fullest rank over the ledger's (1.00 but for\n"
           "activations, whose peak is a bound, and windows that are striped over ranks).\n\n";

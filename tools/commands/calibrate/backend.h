@@ -22,6 +22,7 @@ struct CalibrationBackend {
   const char* name = "host";
   std::shared_ptr<DeviceBackend> device;     // nullptr: the host
   std::shared_ptr<Transport> transport;      // nullptr: threads of this process
+  bool messages_between_devices = false;     // over NCCL; else through the host: ranks share a device, or are the host's
   std::int64_t ranks = 1;
   // nullptr: the host's.
   [[nodiscard]] const Kernels* kernels(Storage storage) const { return device == nullptr ? nullptr : &device->kernels(storage); }

@@ -71,7 +71,7 @@ std::vector<CheckCase> cases_of(const CheckFlags& flags, std::int64_t ranks) {
 
 CheckAnswer answer_of(const CheckFlags& flags, const CalibrationBackend& backend) {
   CheckAnswer answer{.backend = backend.name, .storage = flags.storage == Storage::kFp32 ? "fp32" : "bf16", .ranks = backend.ranks,
-                     .processes = backend.transport == nullptr ? 1 : backend.transport->ranks()};
+                     .processes = backend.transport == nullptr ? 1 : backend.transport->ranks(), .messages_between_devices = backend.messages_between_devices};
   std::optional<HardwareProfile> hardware;
   if (!flags.hardware.empty()) hardware = load_hardware(flags.hardware);
   const std::unique_ptr<Tamper> tamper = flags.breakage != nullptr ? flags.breakage->make() : nullptr;
