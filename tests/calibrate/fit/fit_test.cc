@@ -139,6 +139,9 @@ TEST_CASE("Lines of calibrate run are records as well; its header and small oper
   const std::string path = folder.path("records.jsonl");
   write(path, R"({"kind": "header", "schema": "shardplan.records/1", "backend": "cuda", "device": "H200"}
 {"kind": "gemm", "format": "fp8", "m": 64, "n": 4096, "k": 2048, "batch": 1, "ranks": 1, "flops": 1, "bytes": 1, "microseconds": 12.5, "spread": 0, "samples": 9, "device": "H200"}
+{"kind": "gemm", "format": "fp8", "m": 64, "n": 4096, "k": 2048, "batch": 1, "ranks": 1, "flops": 1, "bytes": 1, "microseconds": 11.5, "spread": 0.2, "samples": 7, "device": "H200"}
+{"kind": "gemm", "format": "fp8", "m": 64, "n": 4096, "k": 2048, "batch": 1, "ranks": 1, "flops": 1, "bytes": 1, "microseconds": 14, "spread": 0, "samples": 9, "device": "H200"}
+{"kind": "gemm", "format": "fp8", "m": 65, "n": 4096, "k": 2048, "batch": 1, "ranks": 1, "flops": 1, "bytes": 1, "microseconds": 14, "spread": 0, "samples": 9, "device": "H200"}
 {"kind": "elementwise", "format": "", "op": "norm", "rows": 4, "row_bytes": 64, "ranks": 1, "microseconds": 1.0, "spread": 0, "samples": 9, "device": "H200"}
 {"kind": "all_reduce", "format": "", "group": 8, "message_bytes": 4096, "ranks": 8, "microseconds": 20, "spread": 0, "samples": 9, "device": "H200"}
 )");
@@ -149,7 +152,11 @@ TEST_CASE("Lines of calibrate run are records as well; its header and small oper
   CHECK(comm.cells.front().swept == 4096);
   CHECK(comm.number(0, "num_gpus") == 8);
   CHECK(comm.text(0, "nccl_dtype") == "int8");
+  REQUIRE(gemm.cells.size() == 2);   // three rounds of the first are one, its fastest
+  CHECK(gemm.rows.size() == 2);
   CHECK(gemm.cells.front().swept == 64);
+  CHECK(gemm.cells.front().microseconds == 11.5);
+  CHECK(gemm.cells.back().swept == 65);
   CHECK(gemm.number(0, "k") == 2048);
   CHECK(gemm.text(0, "gemm_dtype") == "fp8");
 }
