@@ -1,6 +1,7 @@
 #include "calibrate/fit/judge_tables.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/errors.h"
@@ -28,11 +29,18 @@ struct Answer {
   Spread spread;                       // of collectives
 };
 
+// In place of a row that the profile lacks beside the one that prices always have: a second, which is never the least.
+constexpr std::array<double, 5> kNeverChosen{1e6, 0, 1, 1, 0.5};
+
 Answer collective_answer(const FitInput& input, const std::string& backend, const HardwareProfile& hardware) {
   Answer answer;
   for (const std::string& name : input.collectives) {
     const std::string key = answering(hardware.collectives, name, backend);
-    if (key.empty()) return {};
+    if (key.empty() && answer.key.empty()) return {};
+    if (key.empty()) {
+      answer.parameters.insert(answer.parameters.end(), kNeverChosen.begin(), kNeverChosen.end());
+      continue;
+    }
     const CollectiveCoefficients& row = hardware.collectives.find(key)->second;
     if (answer.key.empty()) {
       answer.key = key;

@@ -5,10 +5,13 @@
 #include "base/errors.h"
 #include "calibrate/fit/fit_tables.h"
 #include "calibrate/fit/foreign_tables.h"
+#include "calibrate/fit/judge_tables.h"
 #include "calibrate/fit/kernel_samples.h"
 #include "calibrate/fit/measurement_files.h"
 #include "calibrate/fit/profile_rows.h"
+#include "costmodel/collectives/collective.h"
 #include "costmodel/kernels/kernel_forms.h"
+#include "hwprofiles/fabric.h"
 #include "tests/base/scratch_folder.h"
 #include "tests/catch.h"
 #include "tests/models/shared_data.h"
@@ -236,6 +239,34 @@ TEST_CASE("A fit of the tables that the catalog names gives the catalog's rows")
     for (const char* table : machine.tables) tables.push_back(read_measured_table(*folder + "/" + machine.folder + "/" + table + ".csv"));
     for (const FitOutcome& fit : fit_tables(tables, hardware).fits) check_refit(fit, hardware);
   }
+}
+
+TEST_CASE("A profile without a row for small messages is judged by the one it has") {
+  HardwareProfile hardware = load_hardware("h200-sxm");
+  std::erase_if(hardware.collectives, [](const auto& row) { return row.first.starts_with("ll_"); });
+  MeasuredTable table;
+  table.family = "comm";
+  table.backend = "nccl";
+  table.version = "2.29.2";
+  table.table = "nccl_perf";
+  table.columns = {"op_name", "nccl_dtype", "num_gpus"};
+  for (const double bytes : {1024.0, 65536.0, 16777216.0}) {
+    table.cells.push_back({table.rows.size(), bytes, 30.0, 1});
+    table.rows.push_back({"all_gather", "int8", "8"});
+    table.lines.push_back(1);
+  }
+  const std::vector<JudgedRow> rows = judge_table(table, hardware, 1);
+  REQUIRE(rows.size() == 1);
+  REQUIRE(rows.front().has_row);
+  CHECK(rows.front().key == "all_gather");
+  const std::vector<int> group{0, 1, 2, 3, 4, 5, 6, 7};
+  const GroupLinks links = Fabric(hardware, 8).links(group);
+  for (std::size_t i = 0; i < table.cells.size(); ++i) {
+    const CollectiveRequest request{.kind = CollectiveKind::kAllGather, .message_bytes = table.cells[i].swept, .sent_bytes = 0, .source = {}};
+    CHECK(rows.front().samples[i].predicted_us == Approx(price_collective(request, links, hardware, PriceMode::kCalibrated).time.value() * 1e6).epsilon(1e-6));
+  }
+  hardware.collectives.erase("all_gather");
+  CHECK_FALSE(judge_table(table, hardware, 1).front().has_row);
 }
 
 TEST_CASE("Of a library's releases the newest answers, and of several libraries that of most samples is plain") {
