@@ -47,6 +47,9 @@ std::string check_table(const CheckAnswer& answer) {
           "the unsharded run make of a tensor. Weights, cache, activations: bytes on the fullest rank over the ledger's (1.00 but for\n"
           "activations, whose peak is a bound, and windows that are striped over ranks).\n\n";
   text += table.text();
+  std::int64_t unheld = 0;
+  for (const CheckRow& row : answer.rows) unheld += row.proof.values.unheld;
+  if (unheld > 0) text += fmt::format("\n{} values are held to be finite alone: other roundings change their tensors by more than half. fp32 holds them.\n", unheld);
   text += faults.empty() ? "" : "\nWhat does not hold:\n" + faults;
   return text + fmt::format("\n{} rows, {} broken\n", answer.rows.size(), bad);
 }
