@@ -209,14 +209,21 @@ void check_refit(const FitOutcome& fit, const HardwareProfile& hardware) {
     const double* p = fit.model.parameters.data() + 5 * r;
     CHECK(row.fit.on.find(fit.model.fit.on + ";") != std::string::npos);
     CHECK(row.fit.held_out_median == Approx(fit.model.fit.held_out_median).margin(6e-4));
+    CHECK(row.fit.points == fit.model.fit.points);
     CHECK(row.base.value() * 1e6 == Approx(p[0]).epsilon(2e-3));
     CHECK(row.per_rank.value() * 1e6 == Approx(p[1]).epsilon(2e-3));
     CHECK(row.efficiency == Approx(p[2]).epsilon(2e-3));
+    CHECK(static_cast<double>(row.half.value()) * 1e-6 == Approx(p[3]).epsilon(2e-3));
     CHECK(row.ramp == Approx(p[4]).epsilon(2e-3));
   }
   if (!fit.collectives.empty()) return;
   const KernelModel& row = hardware.kernel_models.at(fit.key);
-  for (std::size_t i = 0; i < row.parameters.size(); ++i) CHECK(row.parameters[i] == Approx(fit.model.parameters[i]).epsilon(2e-2));
+  CHECK(row.fit.on.find(fit.model.fit.on + ";") != std::string::npos);
+  CHECK(row.fit.points == fit.model.fit.points);
+  CHECK(row.fit.held_out_median == Approx(fit.model.fit.held_out_median).margin(6e-4));
+  CHECK(row.fit.held_out_mean == Approx(fit.model.fit.held_out_mean).margin(6e-4));
+  REQUIRE(row.parameters.size() == fit.model.parameters.size());
+  for (std::size_t i = 0; i < row.parameters.size(); ++i) CHECK(row.parameters[i] == Approx(fit.model.parameters[i]).epsilon(2e-3));
 }
 
 TEST_CASE("A fit of the tables that the catalog names gives the catalog's rows") {
