@@ -2,10 +2,9 @@
 #include <cmath>
 #include <memory>
 
+#include "calibrate/fit/collective_rows.h"
 #include "calibrate/fit/kernel_samples.h"
-#include "costmodel/collectives/collective.h"
 #include "costmodel/kernels/kernel_forms.h"
-#include "hwprofiles/fabric.h"
 
 namespace shardplan {
 namespace {
@@ -27,7 +26,7 @@ std::vector<FitInput> batched_products(const MeasuredTable& table, const Hardwar
     auto& [input, samples] = by_format[format->name];
     if (!samples) {
       samples = std::make_shared<Samples>();
-      samples->device = {static_cast<double>(hardware.device.sm_count), peak_per_us(hardware, format->math), hardware.device.memory_bandwidth.value() * 1e-6};
+      samples->device = device_of(hardware, format->math);
       const auto row = hardware.kernel_models.find("gemm." + format->name);
       if (row != hardware.kernel_models.end()) samples->tiles = row->second.tiles;
     }
@@ -41,7 +40,7 @@ std::vector<FitInput> batched_products(const MeasuredTable& table, const Hardwar
     auto& [input, samples] = entry;
     if (samples->tiles.empty()) continue;
     input.key = "gemm." + format;
-    input.on = table.origin + ": " + table.backend + " " + table.version + " " + table.table;
+    input.on = source_of(table);
     input.form = KernelForm::kTileGemm;
     input.predict = [samples = samples](std::size_t i, const double* p) { return tile_gemm_us(samples->shapes[i], samples->device, p, samples->tiles); };
     out.push_back(std::move(input));
@@ -61,48 +60,23 @@ double sent_bytes(const MeasuredTable& table, const Measurement& cell, bool disp
 
 // Priced as an all-to-all.
 std::vector<FitInput> expert_exchanges(const MeasuredTable& table, const HardwareProfile& hardware) {
-  struct Sample {
-    double sent;
-    int ranks;
-  };
-  struct Samples {
-    HardwareProfile profile;
-    std::map<int, GroupLinks> links;
-    std::vector<Sample> all;
-  };
   const bool low_latency = table.table.find("_ll_") != std::string::npos;
   std::vector<FitInput> out;
   for (const bool dispatch : {true, false}) {
-    const auto samples = std::make_shared<Samples>();
-    samples->profile = hardware;
+    const auto samples = std::make_shared<PricedCollectives>(hardware, CollectiveKind::kAllToAll, true);
     FitInput input;
     for (std::size_t c = dispatch ? 0 : 1; c < table.cells.size(); c += 2) {
       const Measurement& cell = table.cells[c];
       const int ranks = hardware.node.devices * static_cast<int>(table.number(cell.row, "node_num"));
-      if (!samples->links.contains(ranks)) {
-        std::vector<int> group;
-        for (int rank = 0; rank < ranks; ++rank) group.push_back(rank);
-        samples->links.emplace(ranks, Fabric(hardware, ranks).links(group));
-      }
       const double sent = sent_bytes(table, cell, dispatch, ranks);
-      samples->all.push_back({sent, ranks});
+      samples->add({.sent_bytes = sent, .ranks = ranks});
       add_sample(input, table, cell, hash_of({sent, static_cast<double>(ranks)}), sent);
     }
-    if (samples->all.empty()) continue;
+    if (samples->empty()) continue;
     input.key = std::string(low_latency ? "deepep_ll_" : "deepep_normal_") + (dispatch ? "dispatch" : "combine");
     input.collectives = {"all_to_all"};
-    input.on = table.origin + ": " + table.backend + " " + table.version + " " + table.table;
-    input.predict = [samples](std::size_t i, const double* p) {
-      CollectiveCoefficients& row = samples->profile.collectives["all_to_all"];
-      row.base = Seconds(p[0] * kMicro);
-      row.per_rank = Seconds(p[1] * kMicro);
-      row.efficiency = p[2];
-      row.half = Bytes(static_cast<std::int64_t>(p[3] * 1e6));
-      row.ramp = p[4];
-      const Sample& s = samples->all[i];
-      const CollectiveRequest request{.kind = CollectiveKind::kAllToAll, .message_bytes = 0, .sent_bytes = s.sent, .graph_captured = true, .source = {}};
-      return price_collective(request, samples->links.at(s.ranks), samples->profile, PriceMode::kCalibrated).time.value() * 1e6;
-    };
+    input.on = source_of(table);
+    input.predict = [samples, rows = input.collectives](std::size_t i, const double* p) { return samples->predicted_us(i, rows, p); };
     out.push_back(std::move(input));
   }
   return out;
