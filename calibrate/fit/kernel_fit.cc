@@ -168,6 +168,7 @@ FitOutcome fit_kernel(const FitInput& input) {
   judge(input, test.size() < kLeastHeld ? all : test, out);   // too few shapes to hold any out: of the fit itself
   if (test.size() < kLeastHeld) {
     out.held_out = 0;
+    out.held_out_p90 = 0;
     out.model.fit.held_out_median = 0;
     out.model.fit.held_out_mean = 0;
   }

@@ -107,7 +107,7 @@ std::string line_of(const Record& record) {
 
 RecordFile read_records(const std::string& path) {
   const std::string text = read_file(path, kMostBytes);
-  RecordFile file;
+  RecordFile file{.path = path};
   std::int64_t number = 0;
   for (std::size_t start = 0; start < text.size(); ++number) {
     const std::size_t end = text.find('\n', start);

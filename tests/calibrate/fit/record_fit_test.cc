@@ -181,8 +181,9 @@ TEST_CASE("the fit of made-up records finds the coefficients that made them, ope
 
 TEST_CASE("records without a product are no machine") {
   RecordFile file{.header = made_header(), .records = {made_record(1, 2), made_record(2, 3)}};
-  CHECK(said<InputError>([&] { static_cast<void>(fit_records(file, "made")); }).find("hold no product") !=
-        std::string::npos);
+  CHECK(said<InputError>([&] {
+          static_cast<void>(fit_records(file, "made"));
+        }).find("no product is among the records") != std::string::npos);
 }
 
 }  // namespace
