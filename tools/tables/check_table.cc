@@ -20,7 +20,7 @@ std::string verdict(const CheckRow& row) {
 }
 
 std::vector<std::string> cells(const CheckRow& row) {
-  const bool ran = row.refusal.empty();
+  const bool ran = row.refusal.empty() && row.proof.values.values > 0;   // else refused, or a rank failed before
   const auto when_run = [&](std::string text) { return ran ? std::move(text) : std::string("-"); };
   return {row.model, row.lowering, short_text(row.config), std::to_string(row.config.instance_gpus()),
           when_run(fmt::format("{:.1e}", row.proof.values.worst_error_ratio)), when_run(fmt::format("{:.2f}", row.proof.values.worst_share_ratio)), when_run(in_kib(row.proof.moved_bytes)),

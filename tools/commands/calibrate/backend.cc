@@ -69,20 +69,21 @@ void send_between_devices(CalibrationBackend& backend, std::shared_ptr<Transport
 FlagGroup backend_flags(BackendFlags& flags) {
   return {"Ranks",
           {choice_flag<bool>("--backend", "where kernels run (default: host)", flags.cuda, {{"host", false}, {"cuda", true}}),
-           count_flag("--ranks", "ranks to use (default: the launcher's processes; else 4 threads)", flags.ranks, {1, kMostRanks}),
-           count_flag("--timeout-ms", "how long a rank waits for another before it is called lost (default: 10000)", flags.timeout_ms, {1, 3'600'000})}};
+           count_flag("--ranks", fmt::format("ranks to use (default: the launcher's processes; else {} threads)", flags.ranks_otherwise), flags.ranks, {1, kMostRanks}),
+           count_flag("--timeout-ms", fmt::format("how long a rank waits for another before it is called lost (default: {})", flags.timeout_otherwise), flags.timeout_ms,
+                      {1, 3'600'000})}};
 }
 
-CalibrationBackend open_backend(const BackendFlags& flags, std::int64_t otherwise) {
+CalibrationBackend open_backend(const BackendFlags& flags) {
   CalibrationBackend backend;
   if (flags.cuda) {
     backend.name = "cuda";
     backend.device = load_device("shardplan_cuda.so");
   }
-  backend.timeout = std::chrono::milliseconds(flags.timeout_ms.value_or(10000));
+  backend.timeout = std::chrono::milliseconds(flags.timeout_ms.value_or(flags.timeout_otherwise));
   backend.transport = launched_transport(backend.timeout);
   if (backend.transport == nullptr) {
-    backend.ranks = flags.ranks.value_or(otherwise);
+    backend.ranks = flags.ranks.value_or(flags.ranks_otherwise);
     send_between_devices(backend, std::make_shared<ThreadTransport>(static_cast<int>(backend.ranks)), backend.timeout);
     return backend;
   }

@@ -13,6 +13,8 @@ namespace shardplan {
 
 struct BackendFlags {
   bool cuda = false;
+  std::int64_t ranks_otherwise = 4;          // when neither a flag nor a launcher says
+  std::int64_t timeout_otherwise = 10'000;   // ms
   std::optional<std::int64_t> ranks;
   std::optional<std::int64_t> timeout_ms;
 };
@@ -30,8 +32,8 @@ struct CalibrationBackend {
   std::chrono::milliseconds timeout{10000};
 };
 
-// `otherwise`: ranks when neither a flag nor a launcher says. InputError when more ranks are asked for than processes were
+// InputError when more ranks are asked for than processes were
 // launched; EnvironmentError without a device.
-[[nodiscard]] CalibrationBackend open_backend(const BackendFlags& flags, std::int64_t otherwise);
+[[nodiscard]] CalibrationBackend open_backend(const BackendFlags& flags);
 
 }  // namespace shardplan

@@ -95,7 +95,7 @@ void run_calibrate_check(const Words& words) {
                          {backend_flags(flags.backend), check_flags(flags), output_flags(output)}, {}};
   if (!parse_command_line(line, words)) return;
   check_output(output);
-  const CalibrationBackend backend = open_backend(flags.backend, 4);
+  const CalibrationBackend backend = open_backend(flags.backend);
   const CheckAnswer answer = answer_of(flags, backend);
   if (!backend.first) return;
   deliver(output, [&] { return check_table(answer); }, [&] { return check_document(answer); });
