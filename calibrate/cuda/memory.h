@@ -9,6 +9,21 @@
 
 namespace shardplan::cuda {
 
+// The thread's device meanwhile; afterwards what it was, where its kernels and their memory are.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    check(cudaGetDevice(&before_), "device");
+    check(cudaSetDevice(device), "device");
+  }
+  ~OnDevice() { cudaSetDevice(before_); }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
 // Memory that any stream may use. To give it back waits for all that the device has to do, messages in flight included: for
 // what lives as long as a measurement or a communicator.
 struct ForAnyStream {

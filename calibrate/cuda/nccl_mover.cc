@@ -40,40 +40,53 @@ void NcclMover::open_end(End& end, int device, const std::string& id, int place)
   ncclUniqueId unique;
   if (id.size() != sizeof unique) throw EnvironmentError("NCCL: an id of another library version");
   std::memcpy(&unique, id.data(), sizeof unique);
-  check(cudaSetDevice(device), "device");
+  const OnDevice on(device);
   end.device = device;
   end.stream = std::make_unique<OwnedStream>();
   check(ncclCommInitRank(&end.communicator, 2, unique, place), "communicator of a pair");
 }
 
+NcclMover::NcclMover(int rank, int device, Transport& transport, Transport::Milliseconds timeout)
+    : whole_(false), rank_(rank), device_(device), timeout_(timeout) {
+  open_own(transport);
+}
+
 // Every process opens its pairs in the order of all of them, so that two never wait for each other.
-NcclMover::NcclMover(int rank, int device, Transport& transport, Transport::Milliseconds timeout) : whole_(false) {
+void NcclMover::open_own(Transport& transport) {
   ByteWriter out;
   const int ranks = transport.ranks();
   for (int to = 0; to < ranks; ++to) out.text(NcclRanks::unique_id());
   std::vector<std::vector<std::string>> ids;
-  for (const std::string& text : transport.share(out.take(), timeout)) {
+  for (const std::string& text : transport.share(out.take(), timeout_)) {
     ByteReader in(text);
     auto& of_sender = ids.emplace_back();
     for (int to = 0; to < ranks; ++to) of_sender.push_back(in.text());
   }
   for (int from = 0; from < ranks; ++from) {
     for (int to = 0; to < ranks; ++to) {
-      if (from == to || (from != rank && to != rank)) continue;
+      if (from == to || (from != rank_ && to != rank_)) continue;
       auto& made = pairs_[{from, to}];
       made = std::make_unique<Pair>();
       const std::string& id = ids[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
-      open_end(from == rank ? made->sender : made->receiver, device, id, from == rank ? 0 : 1);
+      open_end(from == rank_ ? made->sender : made->receiver, device_, id, from == rank_ ? 0 : 1);
     }
   }
 }
 
-NcclMover::~NcclMover() {
+NcclMover::~NcclMover() { close_all(); }
+
+void NcclMover::close_all() {
   for (const auto& [ranks, pair] : pairs_) {
     for (const End* end : {&pair->sender, &pair->receiver}) {
       if (end->communicator != nullptr) ncclCommAbort(end->communicator);
     }
   }
+  pairs_.clear();
+}
+
+void NcclMover::renew(Transport& envelopes) {
+  close_all();
+  if (!whole_) open_own(envelopes);
 }
 
 NcclMover::Pair& NcclMover::pair(int from, int to) {
@@ -100,7 +113,7 @@ NcclMover::Outgoing& NcclMover::free_buffer(End& end, std::size_t count) {
 
 void NcclMover::send(int from, int to, const std::vector<float>& values) {
   End& end = pair(from, to).sender;
-  check(cudaSetDevice(end.device), "device");
+  const OnDevice on(end.device);
   Outgoing& outgoing = free_buffer(end, values.size());
   outgoing.values.copy_from(values);
   check(ncclSend(outgoing.values.get(), values.size(), ncclFloat, 1, end.communicator, end.stream->get()), "send");
@@ -109,7 +122,7 @@ void NcclMover::send(int from, int to, const std::vector<float>& values) {
 
 std::vector<float> NcclMover::receive(int from, int to, std::size_t count, Transport::Milliseconds timeout) {
   End& end = pair(from, to).receiver;
-  check(cudaSetDevice(end.device), "device");
+  const OnDevice on(end.device);
   if (end.incoming.size() < static_cast<std::int64_t>(count)) end.incoming = Buffer<float>(capacity_for(count));
   check(ncclRecv(end.incoming.get(), count, ncclFloat, 0, end.communicator, end.stream->get()), "receive");
   wait_for(end.stream->get(), end.communicator, "rank " + std::to_string(from), timeout);

@@ -27,6 +27,7 @@ class NcclMover : public PayloadMover {
 
   void send(int from, int to, const std::vector<float>& values) override;
   std::vector<float> receive(int from, int to, std::size_t count, Transport::Milliseconds timeout) override;
+  void renew(Transport& envelopes) override;
 
  private:
   struct Outgoing {
@@ -45,11 +46,16 @@ class NcclMover : public PayloadMover {
     End receiver;
   };
   Pair& pair(int from, int to);
+  void open_own(Transport& transport);
+  void close_all();
   // In place: inside a group NCCL writes the communicator when the group ends.
   static void open_end(End& end, int device, const std::string& id, int place);
   static Outgoing& free_buffer(End& end, std::size_t count);
 
   bool whole_;  // all ranks are here
+  int rank_ = 0;
+  int device_ = 0;
+  Transport::Milliseconds timeout_{0};  // of opening
   std::mutex mutex_;
   std::map<std::pair<int, int>, std::unique_ptr<Pair>> pairs_;
 };
