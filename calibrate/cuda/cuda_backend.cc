@@ -137,7 +137,7 @@ DeviceTiming time_attention(const NodeCase& c, const StoppingRule& rule) {
   AttentionLaunch one{.element = Element::kBf16, .kv_head_of_head = kv_heads.get(), .tokens = tokens / batch, .heads = field(c, "heads"),
                       .kv_heads = field(c, "kv_heads"), .keys = length, .qk_dim = field(c, "qk_dim"), .v_dim = field(c, "v_dim"), .v_stride = field(c, "v_dim"),
                       .window = field(c, "window")};
-  const std::int64_t splits = decode ? decode_splits(rows * batch, length, 32, 132) : 1;
+  const std::int64_t splits = decode ? decode_splits(rows * batch, length, 32, multiprocessors()) : 1;
   const Buffer<float> scratch(decode_scratch_floats(one, splits));
   const CapturedGraph graph(stream.get(), [&] {
     for (std::int64_t request = 0; request < batch; ++request) {

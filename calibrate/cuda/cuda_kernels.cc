@@ -24,14 +24,6 @@ std::vector<std::int64_t> places_of(const std::vector<std::int64_t>& ids) {
   return places;
 }
 
-int multiprocessors() {
-  int device = 0;
-  int count = 0;
-  check(cudaGetDevice(&device), "device");
-  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "device");
-  return count;
-}
-
 // Blocks of keys are attended to as they come, each merged into what there is by log-sum-exp.
 class CudaAttention : public BlockAttention {
  public:
@@ -150,6 +142,14 @@ void run_product(const BlasLt& library, const ProductShapes& shapes, const Kerne
 }
 
 }  // namespace
+
+int multiprocessors() {
+  int device = 0;
+  int count = 0;
+  check(cudaGetDevice(&device), "device");
+  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "device");
+  return count;
+}
 
 int CudaKernels::take_device() const {
   static std::atomic<int> next{0};

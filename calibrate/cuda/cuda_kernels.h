@@ -15,6 +15,9 @@
 
 namespace shardplan::cuda {
 
+// Of the thread's device.
+[[nodiscard]] int multiprocessors();
+
 class CudaKernels : public Kernels {
  public:
   CudaKernels(Storage storage, int devices) : storage_(storage), devices_(devices) {}
