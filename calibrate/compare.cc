@@ -26,6 +26,12 @@ std::map<TensorId, TensorId> originals(const StepGraph& graph) {
   return result;
 }
 
+// Infinity where one of the two is no number.
+double difference_of(float a, float b) {
+  const double difference = std::abs(static_cast<double>(a) - static_cast<double>(b));
+  return std::isfinite(difference) ? difference : std::numeric_limits<double>::infinity();
+}
+
 class Comparer {
  public:
   Comparer(const GraphResult& sharded, const GraphResult& whole, const Allowance& allowance)
@@ -43,6 +49,7 @@ class Comparer {
       const Tensor& tensor = sharded_.graph->logical.tensor(value.tensor);
       const bool named = tensor.format == &candidate_format();   // what is chosen among them has a reference
       if (!computed || named || tensor.lifetime == Lifetime::kWeight) continue;
+      allowed_ = allowed(v);
       if (value.placement.sum.empty() && value.placement.lse.empty()) compare_direct(v);
       else compare_partial(v);
     }
@@ -72,11 +79,14 @@ class Comparer {
     return *it->second;
   }
 
+  [[nodiscard]] bool is_held() const { return allowed_ <= kMostAllowed; }
+
   void note(std::size_t value, int rank, float got, float want, double scale) {
-    const double difference = std::abs(static_cast<double>(got) - static_cast<double>(want));
-    const double error = std::isfinite(difference) ? difference / scale : std::numeric_limits<double>::infinity();
+    const double difference = difference_of(got, want);
+    if (std::isfinite(difference) && !is_held()) return;
+    const double error = difference / scale;
     result_.worst_error_ratio = std::max(result_.worst_error_ratio, error);
-    const double share = error / allowed(value);
+    const double share = std::isfinite(error) ? error / allowed_ : error;
     if (share <= result_.worst_share_ratio) return;
     result_.worst_share_ratio = share;
     result_.worst_tensor = name(value);
@@ -100,6 +110,7 @@ class Comparer {
         note(value, rank, got.values[i], want.values[at[i / w] * got.width + i % w], scale);
       }
       ++result_.values;
+      if (!is_held()) ++result_.unheld;
     }
   }
 
@@ -127,6 +138,7 @@ class Comparer {
         if (held[i]) note(value, group.front(), sum[i], want.values[i], scale);
       }
       ++result_.partials;
+      if (!is_held()) ++result_.unheld;
     }
   }
 
@@ -146,6 +158,7 @@ class Comparer {
   std::map<TensorId, TensorId> originals_;
   std::map<TensorId, const LocalArray*> references_;
   const Allowance& allowance_;
+  double allowed_ = 0;   // of the value that is compared
   Comparison result_;
 };
 
@@ -154,6 +167,7 @@ class Comparer {
 void Comparison::absorb(const Comparison& other) {
   values += other.values;
   partials += other.partials;
+  unheld += other.unheld;
   worst_error_ratio = std::max(worst_error_ratio, other.worst_error_ratio);
   if (other.worst_share_ratio <= worst_share_ratio) return;
   worst_share_ratio = other.worst_share_ratio;
@@ -175,7 +189,7 @@ TensorErrors tensor_errors(const GraphResult& run, const GraphResult& other) {
     double difference = 0;
     for (std::size_t i = 0; i < want.values.size(); ++i) {
       largest = std::max(largest, std::abs(static_cast<double>(want.values[i])));
-      difference = std::max(difference, std::abs(static_cast<double>(got.values[i]) - static_cast<double>(want.values[i])));
+      difference = std::max(difference, difference_of(got.values[i], want.values[i]));
     }
     double& worst = errors[other.graph->values[v].tensor];
     worst = std::max(worst, difference / largest);

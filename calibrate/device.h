@@ -31,8 +31,9 @@ class DeviceBackend {
   [[nodiscard]] virtual RecordHeader header() const = 0;
   // Values in host memory; each thread takes a device in turn.
   [[nodiscard]] virtual const Kernels& kernels(Storage storage) const = 0;
-  // Carries the numbers of messages between the ranks' devices; nullptr where ranks share a device. `envelopes` of this process's
-  // threads, or of the processes of a launcher, which all call this at once.
+  // Carries the numbers of messages between the ranks' devices; nullptr where threads share a device, whose messages then pass
+  // through the host. `envelopes` of this process's threads, or of the processes of a launcher, which all call this at once;
+  // EnvironmentError naming two processes that would use one device.
   [[nodiscard]] virtual std::unique_ptr<PayloadMover> mover(Transport& envelopes, Transport::Milliseconds timeout) = 0;
   // nullopt for kinds that this backend does not measure. EnvironmentError when a call fails.
   [[nodiscard]] virtual std::optional<DeviceTiming> time(const NodeCase& node_case, const StoppingRule& rule) = 0;

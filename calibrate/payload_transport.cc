@@ -9,6 +9,12 @@ namespace shardplan {
 PayloadTransport::PayloadTransport(std::shared_ptr<Transport> envelopes, std::unique_ptr<PayloadMover> payloads)
     : envelopes_(std::move(envelopes)), payloads_(std::move(payloads)) {}
 
+void PayloadTransport::begin_run() {
+  const bool failed = !envelopes_->failure().empty();
+  envelopes_->begin_run();
+  if (failed) payloads_->renew(*envelopes_);
+}
+
 // The last of the envelope's ids is how many numbers follow.
 void PayloadTransport::post(int from, int to, Message message) {
   message.ids.push_back(static_cast<std::int64_t>(message.values.size()));

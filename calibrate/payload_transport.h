@@ -16,6 +16,8 @@ class PayloadMover {
   virtual void send(int from, int to, const std::vector<float>& values) = 0;
   // EnvironmentError when nothing has come after the timeout.
   virtual std::vector<float> receive(int from, int to, std::size_t count, Transport::Milliseconds timeout) = 0;
+  // Forgets what was sent and not received, as after a run that failed. All processes of `envelopes` call it at once.
+  virtual void renew(Transport& envelopes) = 0;
 };
 
 class PayloadTransport : public Transport {
@@ -25,7 +27,7 @@ class PayloadTransport : public Transport {
   [[nodiscard]] int ranks() const override { return envelopes_->ranks(); }
   [[nodiscard]] std::vector<int> local_ranks(int used) const override { return envelopes_->local_ranks(used); }
   [[nodiscard]] bool several_processes() const override { return envelopes_->several_processes(); }
-  void begin_run() override { envelopes_->begin_run(); }
+  void begin_run() override;
   void post(int from, int to, Message message) override;
   Message take(int from, int to, Milliseconds timeout) override;
   void note(int rank, const Operation& operation) override { envelopes_->note(rank, operation); }

@@ -97,7 +97,7 @@ std::vector<std::unique_ptr<Executor>> dithered_runs(const ProofOptions& options
   return runs;
 }
 
-// By graph; none without dithered runs.
+// By graph; none without dithered runs. Before the sharded run, which allows choices what following cost here.
 std::vector<Allowance> allowances(const std::vector<std::unique_ptr<Executor>>& dithered, Storage storage, const Program& program, const RaggedBatch& batch,
                                   const RunResult& reference) {
   if (dithered.empty()) return {};
@@ -173,8 +173,9 @@ ProofResult Proof::step(StepForm form, const RaggedBatch& batch) {
   alone.variant.speculative_tokens = config_.variant.speculative_tokens;
   const LoweredProgram one = lower_program(model_, alone, form, options_.kind);
   const RunResult reference = whole_.run(one.program, batch);
+  const std::vector<Allowance> allowed = allowances(dithered_, options_.storage, one.program, batch, reference);
   const RunResult run = sharded_.run(many.program, batch);
-  const ProofResult result = hold_together(run, reference, batch, allowances(dithered_, options_.storage, one.program, batch, reference));
+  const ProofResult result = hold_together(run, reference, batch, allowed);
   keep_tokens(reference, *whole_tokens_);
   keep_tokens(run, *sharded_tokens_);
   return result;
@@ -186,8 +187,9 @@ ProofResult prove(const GraphPair& graphs, const RaggedBatch& batch, const Proof
   Executor many(1, static_cast<int>(graphs.sharded.mesh.ranks()), sharded_options(options, choices, nullptr));
   const Program whole{{{{&graphs.whole, 0}}}};
   const RunResult reference = one.run(whole, batch);
+  const std::vector<Allowance> allowed = allowances(dithered_runs(options, choices, nullptr), options.storage, whole, batch, reference);
   const RunResult run = many.run({{{{&graphs.sharded, 0}}}}, batch);
-  return hold_together(run, reference, batch, allowances(dithered_runs(options, choices, nullptr), options.storage, whole, batch, reference));
+  return hold_together(run, reference, batch, allowed);
 }
 
 ProofResult prove(const ProofCase& proof_case, std::uint64_t seed) {

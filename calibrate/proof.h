@@ -8,7 +8,8 @@
 // Where roundings matter (bf16; layers that make much of small differences) what is allowed is measured: beside the unsharded
 // run go three of it that round otherwise at each store and follow its choices. A sharded value may differ from the unsharded
 // one by twice what the three differ by at most, and by one rounding: the two runs have independent roundings as well, those of
-// partial sums on the wire instead of dithered ones.
+// partial sums on the wire instead of dithered ones. Where that would be more than half of a tensor's largest value, its numbers are
+// counted as unheld.
 #pragma once
 
 #include <cstdint>

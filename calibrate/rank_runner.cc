@@ -24,8 +24,7 @@ double declared_bytes(const RankState& state, ValueId id) {
   if (array.dims.empty()) return 0;
   const auto tokens = static_cast<std::int64_t>(array.dims.front().ids.size());
   if (!state.graph().value(id).placement.routed.empty() && tokens > 0) {
-    const std::int64_t counted = std::min(tokens, even_tokens(state, id));
-    return static_cast<double>(array.elements() / tokens * counted) * state.bytes_per_element(id);
+    return static_cast<double>(array.elements() / tokens * even_tokens(state, id)) * state.bytes_per_element(id);
   }
   const std::int64_t rows = array.lse.empty() ? 0 : array.rows();
   return static_cast<double>(array.elements()) * state.bytes_per_element(id) + static_cast<double>(rows * kLseBytes);

@@ -46,7 +46,19 @@ void judge_proof(CheckRow& row) {
   if (!row.proof.bytes.mismatches.empty()) row.faults.push_back(row.proof.bytes.mismatches.front());
 }
 
-HeldBytes ledger_of(const CheckCase& c) {
+// A stripe of a window that has moved on may begin or end within a block, of which the ledger counts the whole: at least the
+// window's own tokens are there.
+double least_cache(const Ledger& ledger, std::size_t stage, std::int64_t context) {
+  Ledger others = ledger;
+  double windows = 0;
+  for (const Ledger::CacheTerm& term : ledger.cache_terms[stage]) {
+    if (term.window > 0) windows += static_cast<double>(std::min(context, term.window)) * term.bytes_per_token + term.bytes_per_request;
+  }
+  std::erase_if(others.cache_terms[stage], [](const Ledger::CacheTerm& term) { return term.window > 0; });
+  return windows + others.cache_bytes(stage, context);
+}
+
+void set_ledger(const CheckCase& c, CheckRow& row) {
   const NumberFormat* bf16 = find_format("bf16");
   const GraphFormats formats{bf16, c.model.kv_format != nullptr ? c.model.kv_format : bf16, nullptr};
   const LoweredModel lowered = lower_model(c.model, c.config, formats);
@@ -54,26 +66,22 @@ HeldBytes ledger_of(const CheckCase& c) {
   const BatchShape even = even_decode(c);
   const auto context = static_cast<std::int64_t>(even.decode_context);
   const Ledger ledger = make_ledger(c.model, c.config, lowered, stages, HardwareProfile{}, EngineMemory{.block_size = 1}, {even, context});
-  HeldBytes held;
   const double requests = static_cast<double>(ceil_div(even.decode_sequences, c.config.dpa));
   for (std::size_t s = 0; s < ledger.stages.size(); ++s) {
-    held.absorb({static_cast<double>(ledger.stages[s].weights_bytes.value()), ledger.cache_bytes(s, context) * requests,
-                 static_cast<double>(ledger.stages[s].activation_bytes.value())});
+    row.ledger.absorb({static_cast<double>(ledger.stages[s].weights_bytes.value()), ledger.cache_bytes(s, context) * requests,
+                       static_cast<double>(ledger.stages[s].activation_bytes.value())});
+    const double least = c.config.dcp > 1 ? least_cache(ledger, s, context) : ledger.cache_bytes(s, context);
+    row.least_cache = std::max(row.least_cache, least * requests);
   }
-  return held;
 }
 
-// Stripes of a window that has moved on lie unevenly: its blocks reach over it on some ranks.
-bool has_even_cache(const CheckCase& c) { return c.config.dcp == 1 || !c.model.has_window(); }
-
-void judge_memory(const CheckCase& c, CheckRow& row) {
+void judge_memory(CheckRow& row) {
   const auto differ = [](double a, double b) { return std::abs(a - b) > 1; };
   if (differ(row.held.weights, row.ledger.weights)) {
     row.faults.push_back(fmt::format("a rank holds {:.0f} bytes of weights, the ledger says {:.0f}", row.held.weights, row.ledger.weights));
   }
-  const bool fits = has_even_cache(c) ? !differ(row.held.cache, row.ledger.cache) : row.held.cache <= row.ledger.cache + 1;
-  if (!fits) {
-    row.faults.push_back(fmt::format("a rank holds {:.0f} bytes of cache, the ledger says {:.0f}", row.held.cache, row.ledger.cache));
+  if (!(row.least_cache - 1 <= row.held.cache && row.held.cache <= row.ledger.cache + 1)) {
+    row.faults.push_back(fmt::format("a rank holds {:.0f} bytes of cache, the ledger says {:.0f}, at least {:.0f} of them full", row.held.cache, row.ledger.cache, row.least_cache));
   }
   if (row.held.activations > row.ledger.activations + 1) {
     row.faults.push_back(fmt::format("{:.0f} bytes of activations are live at once, the ledger's peak is {:.0f}", row.held.activations, row.ledger.activations));
@@ -108,8 +116,8 @@ CheckRow run_check(const CheckCase& c, const CheckOptions& options) {
     row.proof = converse(c, options);
     judge_proof(row);
     time_step(c, options, row);
-    row.ledger = ledger_of(c);
-    judge_memory(c, row);
+    set_ledger(c, row);
+    judge_memory(row);
     if (options.hardware != nullptr) row.predicted_seconds = price_of(c, *options.hardware);
   } catch (const LoweringRefusal& refusal) {
     row.refusal = refusal.rule();

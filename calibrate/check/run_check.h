@@ -2,7 +2,8 @@
 //
 // Numbers: prefill in chunks, then decode steps that embed what was sampled, with a prompt arriving among them; every value
 // of every rank against the unsharded run. Bytes: what the communicator counted against the graph's traffic. Memory: an
-// even decode step and its cache; weights and cached rows as they lie on the fullest rank must be the ledger's to the byte, the
+// even decode step and its cache; weights and cached rows as they lie on the fullest rank must be the ledger's to the byte (of a window that is
+// striped over ranks between its own tokens and the blocks they touch), the
 // activations that are live at once at most the ledger's peak, rows of experts counted as spread evenly. Time: that decode step, against the price if there is a profile.
 #pragma once
 
@@ -35,6 +36,7 @@ struct CheckRow {
   ProofResult proof;
   HeldBytes held;                 // of the even decode step, on the fullest rank
   HeldBytes ledger;
+  double least_cache = 0;         // the ledger's but for blocks that a striped window touches in part
   double measured_seconds = 0;    // median
   std::optional<double> predicted_seconds;
   std::string refusal;            // the rule, where the table has no graph

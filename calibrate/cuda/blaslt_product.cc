@@ -34,13 +34,13 @@ int attribute(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAtt
 }  // namespace
 
 // Column-major for the library: out^T (n x m) = w^T^T x^T, so its A is w (transposed) and its B is x.
-BlasLtProduct::BlasLtProduct(const ProductShapes& shapes) : shapes_(shapes), scale_(std::vector<float>{1.0F}) {
+BlasLtProduct::BlasLtProduct(const BlasLt& library, const ProductShapes& shapes, void* workspace)
+    : shapes_(shapes), handle_(library.get()), workspace_(workspace), scale_(std::vector<float>(shapes.format == ProductFormat::kFp8 ? 1 : 0, 1.0F)) {
   const cudaDataType_t in = type_of(shapes.format);
   const cudaDataType_t out = shapes.fp32_out || shapes.format == ProductFormat::kFp32 ? CUDA_R_32F : CUDA_R_16BF;
   const auto m = static_cast<std::uint64_t>(shapes.m);
   const auto n = static_cast<std::uint64_t>(shapes.n);
   const auto k = static_cast<std::uint64_t>(shapes.k);
-  check(cublasLtCreate(&handle_), "handle");
   check(cublasLtMatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "operation");
   const cublasOperation_t transposed = CUBLAS_OP_T;
   check(cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed), "operation");
@@ -61,8 +61,8 @@ BlasLtProduct::BlasLtProduct(const ProductShapes& shapes) : shapes_(shapes), sca
   }
   cublasLtMatmulPreference_t preference = nullptr;
   check(cublasLtMatmulPreferenceCreate(&preference), "preference");
-  const std::size_t workspace = kWorkspace;
-  check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace), "preference");
+  const std::size_t bytes = kWorkspace;
+  check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes), "preference");
   algorithms_.resize(kMostAlgorithms);
   int found = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, operation_, w_layout_, x_layout_, out_layout_, out_layout_, preference,
@@ -78,13 +78,12 @@ BlasLtProduct::~BlasLtProduct() {
   cublasLtMatrixLayoutDestroy(x_layout_);
   cublasLtMatrixLayoutDestroy(w_layout_);
   cublasLtMatmulDescDestroy(operation_);
-  cublasLtDestroy(handle_);
 }
 
 void BlasLtProduct::run(const cublasLtMatmulAlgo_t& algorithm, const void* x, const void* w, void* out, cudaStream_t stream) const {
   const float one = 1.0F;
   const float zero = 0.0F;
-  check(cublasLtMatmul(handle_, operation_, &one, w, w_layout_, x, x_layout_, &zero, out, out_layout_, out, out_layout_, &algorithm, workspace_.get(),
+  check(cublasLtMatmul(handle_, operation_, &one, w, w_layout_, x, x_layout_, &zero, out, out_layout_, out, out_layout_, &algorithm, workspace_,
                        kWorkspace, stream),
         "product");
 }

@@ -21,10 +21,26 @@ struct ProductShapes {
   std::int64_t batch = 1;
 };
 
+// The library on the current device. To end it waits for all that the device has to do: it outlives its products.
+class BlasLt {
+ public:
+  BlasLt() { check(cublasLtCreate(&handle_), "handle"); }
+  ~BlasLt() { cublasLtDestroy(handle_); }
+  BlasLt(const BlasLt&) = delete;
+  BlasLt& operator=(const BlasLt&) = delete;
+  [[nodiscard]] cublasLtHandle_t get() const { return handle_; }
+
+ private:
+  cublasLtHandle_t handle_ = nullptr;
+};
+
 class BlasLtProduct {
  public:
-  // EnvironmentError when no algorithm serves the shape (fp8 needs n and k to be multiples of 16, and sm_89 or newer).
-  explicit BlasLtProduct(const ProductShapes& shapes);
+  static constexpr std::size_t kWorkspace = 32U << 20U;   // bytes
+
+  // `workspace` is the caller's. EnvironmentError when no algorithm serves the shape (fp8 needs n and k to be multiples of 16, and
+  // sm_89 or newer).
+  BlasLtProduct(const BlasLt& library, const ProductShapes& shapes, void* workspace);
   ~BlasLtProduct();
   BlasLtProduct(const BlasLtProduct&) = delete;
   BlasLtProduct& operator=(const BlasLtProduct&) = delete;
@@ -37,15 +53,14 @@ class BlasLtProduct {
  private:
   void run(const cublasLtMatmulAlgo_t& algorithm, const void* x, const void* w, void* out, cudaStream_t stream) const;
 
-  static constexpr std::size_t kWorkspace = 32U << 20U;
   ProductShapes shapes_;
-  cublasLtHandle_t handle_ = nullptr;
+  cublasLtHandle_t handle_;
+  void* workspace_;
   cublasLtMatmulDesc_t operation_ = nullptr;
   cublasLtMatrixLayout_t w_layout_ = nullptr;
   cublasLtMatrixLayout_t x_layout_ = nullptr;
   cublasLtMatrixLayout_t out_layout_ = nullptr;
-  Buffer<char> workspace_{static_cast<std::int64_t>(kWorkspace)};
-  Buffer<float> scale_;                         // 1, of fp8 operands
+  Buffer<float> scale_;                         // 1, of fp8 operands; else empty
   std::vector<cublasLtMatmulHeuristicResult_t> algorithms_;
   std::size_t best_ = 0;
   std::string choice_;

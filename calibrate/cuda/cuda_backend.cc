@@ -70,7 +70,9 @@ DeviceTiming time_product(const NodeCase& c, const StoppingRule& rule) {
   const ProductShapes shapes{field(c, "m"), field(c, "n"), field(c, "k"), format, false, std::max<std::int64_t>(field(c, "batch"), 1)};
   const std::int64_t matrices = shapes.batch;
   const OwnedStream stream;
-  BlasLtProduct product(shapes);
+  const BlasLt library;
+  const Buffer<char> workspace(static_cast<std::int64_t>(BlasLtProduct::kWorkspace));
+  BlasLtProduct product(library, shapes, workspace.get());
   const int copies = copies_of(static_cast<double>(matrices * shapes.n * shapes.k) * (format == ProductFormat::kFp8 ? 1 : 2));
   std::vector<Buffer<char>> weights;
   for (int i = 0; i < copies; ++i) weights.push_back(random_operand(matrices * shapes.n * shapes.k, format, static_cast<std::uint64_t>(i) + 2, stream.get()));
@@ -135,7 +137,7 @@ DeviceTiming time_attention(const NodeCase& c, const StoppingRule& rule) {
   AttentionLaunch one{.element = Element::kBf16, .kv_head_of_head = kv_heads.get(), .tokens = tokens / batch, .heads = field(c, "heads"),
                       .kv_heads = field(c, "kv_heads"), .keys = length, .qk_dim = field(c, "qk_dim"), .v_dim = field(c, "v_dim"), .v_stride = field(c, "v_dim"),
                       .window = field(c, "window")};
-  const std::int64_t splits = decode ? decode_splits(rows * batch, length, 32, 132) : 1;
+  const std::int64_t splits = decode ? decode_splits(rows * batch, length, 32, multiprocessors()) : 1;
   const Buffer<float> scratch(decode_scratch_floats(one, splits));
   const CapturedGraph graph(stream.get(), [&] {
     for (std::int64_t request = 0; request < batch; ++request) {
@@ -177,9 +179,33 @@ DeviceTiming time_cache_write(const NodeCase& c, const StoppingRule& rule) {
   return sampled(graph, stream.get(), 1, rule, "conversion to the cache's format");
 }
 
+// What kernels give back stays with the program, for the next one.
+void keep_freed_memory(int device) {
+  cudaMemPool_t pool = nullptr;
+  std::uint64_t kept = 1ULL << 30U;
+  check(cudaDeviceGetDefaultMemPool(&pool, device), "memory pool");
+  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept), "memory pool");
+}
+
+// Of every process the device it uses, by the id that is the device's own. NCCL has no words for two that use one.
+void refuse_shared(Transport& processes, int device, Transport::Milliseconds timeout) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, device), "properties");
+  const auto ids = processes.share(std::string(properties.uuid.bytes, sizeof properties.uuid.bytes), timeout);
+  for (std::size_t other = 0; other < ids.size(); ++other) {
+    for (std::size_t rank = 0; rank < other; ++rank) {
+      if (ids[rank] != ids[other]) continue;
+      throw EnvironmentError("--backend cuda: processes " + std::to_string(rank) + " and " + std::to_string(other) +
+                             " would use one device; start no more on a node than it has GPUs, or use threads (--ranks)");
+    }
+  }
+}
+
 class CudaBackend : public DeviceBackend {
  public:
-  explicit CudaBackend(int devices) : devices_(devices), fp32_(Storage::kFp32, devices), bf16_(Storage::kBf16, devices) {}
+  explicit CudaBackend(int devices) : devices_(devices), fp32_(Storage::kFp32, devices), bf16_(Storage::kBf16, devices) {
+    for (int device = 0; device < devices; ++device) keep_freed_memory(device);
+  }
 
   [[nodiscard]] int devices() const override { return devices_; }
   [[nodiscard]] const Kernels& kernels(Storage storage) const override { return storage == Storage::kFp32 ? fp32_ : bf16_; }
@@ -200,7 +226,10 @@ class CudaBackend : public DeviceBackend {
 
   [[nodiscard]] std::unique_ptr<PayloadMover> mover(Transport& envelopes, Transport::Milliseconds timeout) override {
     if (!envelopes.several_processes()) return envelopes.ranks() <= devices_ ? std::make_unique<NcclMover>(envelopes.ranks()) : nullptr;
-    return std::make_unique<NcclMover>(envelopes.local_ranks(envelopes.ranks()).front(), local_rank() % devices_, envelopes, timeout);
+    const int device = local_rank() % devices_;
+    refuse_shared(envelopes, device, timeout);
+    for (CudaKernels* kernels : {&fp32_, &bf16_}) kernels->keep_to(device);
+    return std::make_unique<NcclMover>(envelopes.local_ranks(envelopes.ranks()).front(), device, envelopes, timeout);
   }
 
   [[nodiscard]] std::optional<DeviceTiming> time(const NodeCase& c, const StoppingRule& rule) override {

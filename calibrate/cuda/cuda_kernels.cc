@@ -4,12 +4,10 @@
 #include <atomic>
 #include <limits>
 
-#include "calibrate/cuda/blaslt_product.h"
 #include "calibrate/cuda/index_logic.h"
 #include "calibrate/cuda/launchers.h"
 #include "calibrate/kernels/matmul.h"
 #include "calibrate/kernels/norm.h"
-#include "calibrate/launch/launched_rank.h"
 #include "calibrate/token_id.h"
 
 namespace shardplan::cuda {
@@ -26,14 +24,6 @@ std::vector<std::int64_t> places_of(const std::vector<std::int64_t>& ids) {
   return places;
 }
 
-int multiprocessors() {
-  int device = 0;
-  int count = 0;
-  check(cudaGetDevice(&device), "device");
-  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "device");
-  return count;
-}
-
 // Blocks of keys are attended to as they come, each merged into what there is by log-sum-exp.
 class CudaAttention : public BlockAttention {
  public:
@@ -45,12 +35,12 @@ class CudaAttention : public BlockAttention {
     const auto& keys = k.dims.front().ids;
     if (keys.empty() || rows() == 0) return;
     ensure(v.dims.front().ids == keys && k.columns() == task_.op.qk_dim && v.columns() >= task_.op.v_dim, "K and V of other shapes");
-    const Buffer<float> k_buffer(k.values);
-    const Buffer<float> v_buffer(v.values);
-    const Buffer<std::int64_t> key_places(places_of(keys));
-    const Buffer<std::int64_t> kv_heads(kv_heads_of(k));
-    Buffer<float> part(first_ ? 0 : out_.size());
-    Buffer<float> part_lse(first_ ? 0 : lse_.size());
+    const KernelBuffer<float> k_buffer(k.values);
+    const KernelBuffer<float> v_buffer(v.values);
+    const KernelBuffer<std::int64_t> key_places(places_of(keys));
+    const KernelBuffer<std::int64_t> kv_heads(kv_heads_of(k));
+    KernelBuffer<float> part(first_ ? 0 : out_.size());
+    KernelBuffer<float> part_lse(first_ ? 0 : lse_.size());
     const AttentionLaunch launch{.q = q_.get(), .k = k_buffer.get(), .v = v_buffer.get(), .query_places = places_.get(), .key_places = key_places.get(),
                                  .kv_head_of_head = kv_heads.get(), .out = first_ ? out_.get() : part.get(), .lse = first_ ? lse_.get() : part_lse.get(),
                                  .tokens = static_cast<std::int64_t>(tokens_.size()), .heads = static_cast<std::int64_t>(heads_.size()),
@@ -59,14 +49,13 @@ class CudaAttention : public BlockAttention {
                                  .scale = static_cast<float>(task_.op.score_scale), .causal = task_.op.causal};
     if (task_.op.phase == Phase::kDecode) {
       const std::int64_t splits = decode_splits(rows(), launch.keys, kDecodeTile, multiprocessors());
-      const Buffer<float> scratch(decode_scratch_floats(launch, splits));
+      const KernelBuffer<float> scratch(decode_scratch_floats(launch, splits));
       launch_decode_attention(launch, splits, scratch.get(), nullptr);
-      check(cudaDeviceSynchronize(), "attention");
     } else {
       launch_prefill_attention(launch, nullptr);
     }
     if (!first_) launch_lse_merge(out_.get(), lse_.get(), part.get(), part_lse.get(), rows(), task_.op.v_dim, nullptr);
-    check(cudaDeviceSynchronize(), "attention");
+    check(cudaStreamSynchronize(nullptr), "attention");
     first_ = false;
   }
 
@@ -80,7 +69,7 @@ class CudaAttention : public BlockAttention {
       for (std::size_t row = 0; row < out.lse.size(); ++row) out.lse[row] = sinks_[row % heads_.size()];
       return;
     }
-    std::vector<float> lse;
+    std::vector<float> lse(static_cast<std::size_t>(lse_.size()));
     out_.copy_to(out.values);
     lse_.copy_to(lse);
     for (std::size_t row = 0; row < lse.size() && !sinks_.empty(); ++row) add_sink(out, lse, row);
@@ -128,56 +117,74 @@ class CudaAttention : public BlockAttention {
   AttentionTask task_;
   std::vector<std::int64_t> heads_;
   std::vector<std::int64_t> tokens_;
-  Buffer<float> q_;
-  Buffer<std::int64_t> places_;
-  Buffer<float> out_;
-  Buffer<float> lse_;
+  KernelBuffer<float> q_;
+  KernelBuffer<std::int64_t> places_;
+  KernelBuffer<float> out_;
+  KernelBuffer<float> lse_;
   std::vector<float> sinks_;
   bool first_ = true;
 };
 
 // Both operands in bf16, sums in fp32.
-void run_product(const ProductShapes& shapes, const Buffer<float>& x, const Buffer<float>& w, Buffer<float>& y) {
-  const BlasLtProduct product(shapes);
+void run_product(const BlasLt& library, const ProductShapes& shapes, const KernelBuffer<float>& x, const KernelBuffer<float>& w, KernelBuffer<float>& y) {
+  const KernelBuffer<char> workspace(static_cast<std::int64_t>(BlasLtProduct::kWorkspace));
+  const BlasLtProduct product(library, shapes, workspace.get());
   if (shapes.format == ProductFormat::kFp32) {
     product.run(x.get(), w.get(), y.get(), nullptr);
-    return check(cudaDeviceSynchronize(), "product");
+    return check(cudaStreamSynchronize(nullptr), "product");
   }
-  const Buffer<std::uint16_t> x16(x.size());
-  const Buffer<std::uint16_t> w16(w.size());
+  const KernelBuffer<std::uint16_t> x16(x.size());
+  const KernelBuffer<std::uint16_t> w16(w.size());
   launch_to_bf16(x.get(), x16.get(), x.size(), nullptr);
   launch_to_bf16(w.get(), w16.get(), w.size(), nullptr);
   product.run(x16.get(), w16.get(), y.get(), nullptr);
-  check(cudaDeviceSynchronize(), "product");
+  check(cudaStreamSynchronize(nullptr), "product");
 }
 
 }  // namespace
 
-void CudaKernels::take_device() const {
+int multiprocessors() {
+  int device = 0;
+  int count = 0;
+  check(cudaGetDevice(&device), "device");
+  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "device");
+  return count;
+}
+
+int CudaKernels::take_device() const {
   static std::atomic<int> next{0};
-  thread_local const int device = (local_rank() + next++) % devices_;   // a process for each rank has its own
+  thread_local const int turn = next++;
+  const int device = own_device_.value_or(turn % devices_);
   check(cudaSetDevice(device), "device");
+  return device;
+}
+
+const BlasLt& CudaKernels::library(int device) const {
+  const std::lock_guard lock(mutex_);
+  auto& made = libraries_[device];
+  if (made == nullptr) made = std::make_unique<BlasLt>();
+  return *made;
 }
 
 void CudaKernels::matmul(const LocalArray& x, const LocalArray& w, std::int64_t carry, LocalArray& out) const {
   const auto shape = carry == 0 ? dense_shape(x, w, out) : std::nullopt;
   if (!shape) return Kernels::matmul(x, w, carry, out);
-  take_device();
+  const BlasLt& blas = library(take_device());
   const bool aligned = shape->n % 8 == 0 && shape->k % 8 == 0;
   const ProductShapes shapes{shape->m, shape->n, shape->k, storage_ == Storage::kBf16 && aligned ? ProductFormat::kBf16 : ProductFormat::kFp32, true};
-  const Buffer<float> xs(x.values);
-  const Buffer<float> ws(w.values);
-  Buffer<float> ys(static_cast<std::int64_t>(out.values.size()));
-  run_product(shapes, xs, ws, ys);
+  const KernelBuffer<float> xs(x.values);
+  const KernelBuffer<float> ws(w.values);
+  KernelBuffer<float> ys(static_cast<std::int64_t>(out.values.size()));
+  run_product(blas, shapes, xs, ws, ys);
   ys.copy_to(out.values);
 }
 
 void CudaKernels::rms_norm(const LocalArray& x, const LocalArray& weight, std::int64_t carry, LocalArray& out) const {
   if (carry != 0 || x.dims != out.dims) return Kernels::rms_norm(x, weight, carry, out);
   take_device();
-  const Buffer<float> xs(x.values);
-  const Buffer<float> ws(weight.values);
-  const Buffer<float> ys(static_cast<std::int64_t>(out.values.size()));
+  const KernelBuffer<float> xs(x.values);
+  const KernelBuffer<float> ws(weight.values);
+  const KernelBuffer<float> ys(static_cast<std::int64_t>(out.values.size()));
   launch_rms_norm(xs.get(), nullptr, ws.get(), ys.get(), x.rows(), x.columns(), static_cast<float>(kNormEpsilon), nullptr);
   ys.copy_to(out.values);
 }
@@ -186,9 +193,9 @@ void CudaKernels::activate(const std::vector<const LocalArray*>& inputs, Element
   const bool plain = inputs.size() == 2 && function == ElementFunction::kSilu && inputs[0]->dims == out.dims && inputs[1]->dims == out.dims;
   if (!plain) return Kernels::activate(inputs, function, out);
   take_device();
-  const Buffer<float> gate(inputs[0]->values);
-  const Buffer<float> up(inputs[1]->values);
-  const Buffer<float> ys(static_cast<std::int64_t>(out.values.size()));
+  const KernelBuffer<float> gate(inputs[0]->values);
+  const KernelBuffer<float> up(inputs[1]->values);
+  const KernelBuffer<float> ys(static_cast<std::int64_t>(out.values.size()));
   launch_swiglu(gate.get(), up.get(), ys.get(), ys.size(), nullptr);
   ys.copy_to(out.values);
 }

@@ -4,24 +4,39 @@
 // are fp32, or bf16 operands with fp32 sums where the run stores bf16.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "calibrate/cuda/blaslt_product.h"
 #include "calibrate/kernels/kernels.h"
 #include "calibrate/storage.h"
 
 namespace shardplan::cuda {
 
+// Of the thread's device.
+[[nodiscard]] int multiprocessors();
+
 class CudaKernels : public Kernels {
  public:
   CudaKernels(Storage storage, int devices) : storage_(storage), devices_(devices) {}
+  // Threads take devices in turn; from here on all of this process's take this one.
+  void keep_to(int device) { own_device_ = device; }
   void matmul(const LocalArray& x, const LocalArray& w, std::int64_t carry, LocalArray& out) const override;
   void rms_norm(const LocalArray& x, const LocalArray& weight, std::int64_t carry, LocalArray& out) const override;
   void activate(const std::vector<const LocalArray*>& inputs, ElementFunction function, LocalArray& out) const override;
   [[nodiscard]] std::unique_ptr<BlockAttention> attention(const AttentionTask& task, const LocalArray& q, const LocalArray& out) const override;
 
  private:
-  void take_device() const;   // the calling thread's, in turn
+  int take_device() const;
+  const BlasLt& library(int device) const;
 
   Storage storage_;
   int devices_;
+  std::optional<int> own_device_;
+  mutable std::mutex mutex_;
+  mutable std::map<int, std::unique_ptr<BlasLt>> libraries_;   // by device, made when first needed
 };
 
 }  // namespace shardplan::cuda

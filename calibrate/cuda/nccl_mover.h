@@ -1,5 +1,6 @@
 // Numbers from device to device over NCCL's send and receive: a communicator of two for each ordered pair of ranks, so
-// that no pair waits behind another and the two directions of one never wait for each other.
+// that no pair waits behind another and the two directions of one never wait for each other. Buffers of messages grow
+// and stay: giving memory back would wait for every message of the device.
 //
 // Rank r of one process is on device r; with a process for each rank on the process's own device.
 #pragma once
@@ -26,23 +27,35 @@ class NcclMover : public PayloadMover {
 
   void send(int from, int to, const std::vector<float>& values) override;
   std::vector<float> receive(int from, int to, std::size_t count, Transport::Milliseconds timeout) override;
+  void renew(Transport& envelopes) override;
 
  private:
+  struct Outgoing {
+    Buffer<float> values;
+    std::unique_ptr<Event> sent;
+  };
   struct End {  // one rank's of a pair
     int device = 0;
     ncclComm_t communicator = nullptr;
     std::unique_ptr<OwnedStream> stream;
-    std::vector<Buffer<float>> in_flight;
+    std::vector<Outgoing> outgoing;  // of earlier messages, taken again when theirs is sent
+    Buffer<float> incoming{0};
   };
   struct Pair {
     End sender;
     End receiver;
   };
   Pair& pair(int from, int to);
-  [[nodiscard]] End open_end(int device, const std::string& id, int place) const;
+  void open_own(Transport& transport);
+  void close_all();
+  // In place: inside a group NCCL writes the communicator when the group ends.
+  static void open_end(End& end, int device, const std::string& id, int place);
+  static Outgoing& free_buffer(End& end, std::size_t count);
 
   bool whole_;  // all ranks are here
+  int rank_ = 0;
   int device_ = 0;
+  Transport::Milliseconds timeout_{0};  // of opening
   std::mutex mutex_;
   std::map<std::pair<int, int>, std::unique_ptr<Pair>> pairs_;
 };

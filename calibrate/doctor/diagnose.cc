@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include "base/errors.h"
+
 namespace shardplan {
 namespace {
 
@@ -19,13 +21,16 @@ std::vector<Finding> variable_findings(const NcclLog& log) {
 
 }  // namespace
 
-SysfsDump read_sysfs(std::string_view text) {
+SysfsDump read_sysfs(std::string_view text, const std::string& where) {
   SysfsDump dump;
   std::istringstream lines{std::string(text)};
   for (std::string line; std::getline(lines, line);) {
-    const std::size_t colon = line.rfind(':');
-    if (line.starts_with("/") && colon != std::string::npos) dump.values[line.substr(0, colon)] = line.substr(colon + 1);
+    if (!line.starts_with("/")) continue;
+    const std::size_t colon = line.rfind(':');   // addresses of PCI hold some, too, but in the path alone
+    const bool valued = colon != std::string::npos && line.find('/', colon) == std::string::npos;
+    dump.values[line.substr(0, valued ? colon : line.size())] = valued ? line.substr(colon + 1) : "";
   }
+  if (dump.values.empty()) throw InputError(where, "holds no path of /sys", "lines PATH:VALUE, as grep . FILES prints them");
   return dump;
 }
 

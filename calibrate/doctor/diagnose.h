@@ -16,11 +16,13 @@
 
 namespace shardplan {
 
-// Where a device of /sys/class lies: from `grep . /sys/class/infiniband/*/device/numa_node` and the like, one "PATH:VALUE" a line.
+// Where a device of /sys/class lies, from `grep . /sys/class/infiniband/*/device/numa_node` and the like: one "PATH:VALUE" a line, or
+// a path alone, which is there.
 struct SysfsDump {
   std::map<std::string, std::string> values;   // by path
 };
-[[nodiscard]] SysfsDump read_sysfs(std::string_view text);
+// InputError naming `where` when no line is a path.
+[[nodiscard]] SysfsDump read_sysfs(std::string_view text, const std::string& where);
 
 struct Evidence {
   std::optional<Topology> topology;

@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include "base/errors.h"
+
 namespace shardplan {
 namespace {
 
@@ -40,11 +42,13 @@ void read_variable(const std::string& line, NcclLog& log) {
 
 }  // namespace
 
-NcclLog read_nccl_log(std::string_view text) {
+NcclLog read_nccl_log(std::string_view text, const std::string& where) {
   NcclLog log;
+  bool any = false;
   std::istringstream lines{std::string(text)};
   for (std::string line; std::getline(lines, line);) {
     if (!has(line, "NCCL")) continue;
+    any = true;
     const std::size_t colon = line.find(':');
     if (colon != std::string::npos && colon > 0) log.hosts.insert(line.substr(0, colon));
     if (has(line, "Channel ")) read_channel(line, log);
@@ -56,6 +60,7 @@ NcclLog read_nccl_log(std::string_view text) {
     if (has(line, "P2P is disabled") || has(line, "Peer access is not") || has(line, "P2P disabled")) log.p2p_disabled.push_back(line);
     if (has(line, "WARN")) log.warnings.push_back(line);
   }
+  if (!any) throw InputError(where, "holds no line of NCCL", "the log of a run with NCCL_DEBUG=INFO");
   return log;
 }
 

@@ -22,6 +22,7 @@ struct NcclLog {
   std::vector<std::string> warnings;                  // lines with WARN
 };
 
-[[nodiscard]] NcclLog read_nccl_log(std::string_view text);
+// InputError naming `where` when no line is NCCL's.
+[[nodiscard]] NcclLog read_nccl_log(std::string_view text, const std::string& where);
 
 }  // namespace shardplan

@@ -17,10 +17,6 @@ struct Samples {
   std::vector<Shape> shapes;
 };
 
-KernelDevice device_of(const HardwareProfile& hardware) {
-  return {static_cast<double>(hardware.device.sm_count), hardware.device.peak[0].value() * 1e-6, hardware.device.memory_bandwidth.value() * 1e-6};
-}
-
 double causal_pairs(double tokens, double window) {
   if (window <= 0 || window >= tokens) return tokens * (tokens + 1) / 2;
   return window * (window + 1) / 2 + (tokens - window) * window;
@@ -35,7 +31,7 @@ std::string key_of(const char* family, bool fp8, double head_dim, bool windowed)
 
 void finish(FitInput& input, const MeasuredTable& table, const std::string& key, KernelForm form) {
   input.key = key;
-  input.on = table.origin + ": " + table.backend + " " + table.version + " " + table.table;
+  input.on = source_of(table);
   input.form = form;
 }
 
@@ -55,7 +51,7 @@ std::vector<FitInput> context_inputs(const MeasuredTable& table, const HardwareP
     auto& [input, samples] = by_key[key_of("attention_prefill", fp8, dim, window > 0)];
     if (!samples) {
       samples = std::make_shared<Samples<ContextShape>>();
-      samples->device = device_of(hardware);
+      samples->device = device_of(hardware, 0);
     }
     const ContextShape shape{table.number(cell.row, "batch_size"), cell.swept, cell.swept, causal_pairs(cell.swept, window),
                              table.number(cell.row, "num_heads"), table.number(cell.row, "num_key_value_heads"), dim, dim, fp8 ? 1.0 : 2.0, window};
@@ -86,7 +82,7 @@ std::vector<FitInput> decode_inputs(const MeasuredTable& table, const HardwarePr
     auto& [input, samples] = by_key[key_of("attention_decode", fp8, dim, window > 0)];
     if (!samples) {
       samples = std::make_shared<Samples<DecodeShape>>();
-      samples->device = device_of(hardware);
+      samples->device = device_of(hardware, 0);
     }
     const double positions = window > 0 ? std::min(cell.swept + 1, window) : cell.swept + 1;
     const DecodeShape shape{table.number(cell.row, "batch_size"), positions, table.number(cell.row, "num_heads"),
@@ -176,7 +172,7 @@ std::vector<FitInput> mla_inputs(const MeasuredTable& table, const HardwareProfi
     const double heads = table.number(cell.row, "num_heads");
     if (cell.microseconds < 2.5 * floor) { ++input.dropped["host-bound: a floor of " + std::to_string(static_cast<int>(floor)) + " us"]; continue; }
     if (hiccup[static_cast<std::size_t>(&cell - table.cells.data())]) { ++input.dropped["slower than twice a larger shape"]; continue; }
-    const KernelDevice device = device_of(hardware);
+    const KernelDevice device = device_of(hardware, 0);
     if (context) {
       const ContextShape shape{batch, cell.swept, cell.swept, causal_pairs(cell.swept, 0), heads, heads, 192, 128, 2, 0};
       if (640 * batch * heads * shape.pairs > kOverPeak * device.flops_per_us * cell.microseconds) { ++input.dropped["faster than the peak"]; continue; }

@@ -110,7 +110,7 @@ std::vector<FitInput> experts_inputs(const MeasuredTable& table, const HardwareP
     auto& [input, samples] = by_format[format->name + (low_latency ? "@min_latency" : "")];
     if (!samples) {
       samples = std::make_shared<Samples>();
-      samples->device = {static_cast<double>(hardware.device.sm_count), peak_per_us(hardware, format->math), hardware.device.memory_bandwidth.value() * 1e-6};
+      samples->device = device_of(hardware, format->math);
     }
     const std::string distribution = table.text(cell.row, "distribution");
     const std::size_t digits = distribution.find_first_of("0123456789");
@@ -133,7 +133,7 @@ std::vector<FitInput> experts_inputs(const MeasuredTable& table, const HardwareP
   for (auto& [format, entry] : by_format) {
     auto& [input, samples] = entry;
     input.key = "grouped_gemm." + format;
-    input.on = table.origin + ": " + table.backend + " " + table.version + " " + table.table;
+    input.on = source_of(table);
     input.form = KernelForm::kGroupedGemm;
     input.held.assign(form_parameters(input.form).size(), false);
     input.held.back() = true;   // a floor is told apart from launches only beside the machine's other formats

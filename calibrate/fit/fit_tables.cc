@@ -78,6 +78,7 @@ TableFits fit_tables(const std::vector<MeasuredTable>& tables, const HardwarePro
       if (input.microseconds.size() < kLeast) {
         FitOutcome refused{.key = input.key, .collectives = {}, .model = {}, .dropped = input.dropped};
         refused.model.fit.on = input.on;
+        refused.model.fit.points = std::ssize(input.microseconds);
         out.refused.push_back(std::move(refused));
         continue;
       }

@@ -81,9 +81,9 @@ const TableFormat* table_format(const std::string& dtype) {
   return found == kFormats.end() ? nullptr : &found->second;
 }
 
-double peak_per_us(const HardwareProfile& hardware, int math) {
+KernelDevice device_of(const HardwareProfile& hardware, int math) {
   const double peak = hardware.device.peak[static_cast<std::size_t>(math)].value();
-  return (peak > 0 ? peak : hardware.device.peak[0].value()) * 1e-6;
+  return {static_cast<double>(hardware.device.sm_count), (peak > 0 ? peak : hardware.device.peak[0].value()) * 1e-6, hardware.device.memory_bandwidth.value() * 1e-6};
 }
 
 std::vector<FitInput> gemm_inputs(const MeasuredTable& table, const HardwareProfile& hardware) {
@@ -94,7 +94,7 @@ std::vector<FitInput> gemm_inputs(const MeasuredTable& table, const HardwareProf
     auto& [input, samples] = by_format[format->name];
     if (!samples) {
       samples = std::make_shared<Samples>();
-      samples->device = {static_cast<double>(hardware.device.sm_count), peak_per_us(hardware, format->math), hardware.device.memory_bandwidth.value() * 1e-6};
+      samples->device = device_of(hardware, format->math);
       samples->tiles = format->name == "fp8" && quantises_apart(table.backend, format->name) && hardware.device.architecture == "hopper" ? dispatched_tiles() : free_tiles();
     }
     const GemmShape shape{cell.swept, table.number(cell.row, "n"), table.number(cell.row, "k"), 1, format->weight_bytes, format->input_bytes};
@@ -110,7 +110,7 @@ std::vector<FitInput> gemm_inputs(const MeasuredTable& table, const HardwareProf
     auto& [input, samples] = entry;
     const double floor = floor_of(input, samples->shapes);
     input.key = "gemm." + format;
-    input.on = table.origin + ": " + table.backend + " " + table.version + " " + table.table;
+    input.on = source_of(table);
     input.form = KernelForm::kTileGemm;
     input.tiles = samples->tiles;
     if (floor > kHostFloor) {

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/errors.h"
+#include "calibrate/fit/collective_rows.h"
 #include "calibrate/fit/kernel_samples.h"
 
 namespace shardplan {
 namespace {
-
-constexpr double kSlowSeries = 1.8;  // median of measured/predicted
 
 // The row of the profile that answers for an input: its library's own, else the plain one; "" if there is none.
 template <class Rows>
@@ -28,20 +28,26 @@ struct Answer {
   Spread spread;                       // of collectives
 };
 
+// In place of a row that the profile lacks beside the one that prices always have: a second, which is never the least.
+constexpr RowParameters kNeverChosen{1e6, 0, 1, 1, 0.5};
+
 Answer collective_answer(const FitInput& input, const std::string& backend, const HardwareProfile& hardware) {
   Answer answer;
   for (const std::string& name : input.collectives) {
     const std::string key = answering(hardware.collectives, name, backend);
-    if (key.empty()) return {};
+    if (key.empty() && answer.key.empty()) return {};
+    if (key.empty()) {
+      answer.parameters.insert(answer.parameters.end(), kNeverChosen.begin(), kNeverChosen.end());
+      continue;
+    }
     const CollectiveCoefficients& row = hardware.collectives.find(key)->second;
     if (answer.key.empty()) {
       answer.key = key;
       answer.fit = row.fit;
       answer.spread = row.spread;
     }
-    answer.parameters.insert(answer.parameters.end(),
-                             {row.base.value() * 1e6, row.per_rank.value() * 1e6, row.efficiency,
-                              static_cast<double>(row.half.value()) * 1e-6, row.ramp});
+    const RowParameters parameters = row_parameters(row);
+    answer.parameters.insert(answer.parameters.end(), parameters.begin(), parameters.end());
   }
   return answer;
 }
@@ -56,21 +62,15 @@ Answer answer_of(const FitInput& input, const std::string& backend, const Hardwa
 }
 
 void mark_slow_series(const FitInput& input, std::vector<JudgedSample>& samples) {
-  std::map<std::uint64_t, std::vector<double>> ratios;
-  for (std::size_t i = 0; i < samples.size(); ++i)
-    ratios[input.series[i]].push_back(samples[i].measured_us / samples[i].predicted_us);
-  std::map<std::uint64_t, bool> slow;
-  for (auto& [series, values] : ratios) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    slow[series] = *middle > kSlowSeries;
-  }
-  for (std::size_t i = 0; i < samples.size(); ++i) samples[i].slow_series = slow[input.series[i]];
+  std::vector<std::size_t> all(samples.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const auto slow = slow_series(input, all, [&](std::size_t i) { return samples[i].predicted_us; });
+  for (std::size_t i = 0; i < samples.size(); ++i) samples[i].slow_series = slow.contains(input.series[i]);
 }
 
 std::string parameter_name(const FitInput& input, std::size_t i) {
   const std::string name(parameters_of(input)[i].name);
-  return input.collectives.empty() ? name : input.collectives[i / 5] + " " + name;
+  return input.collectives.empty() ? name : input.collectives[i / RowParameters().size()] + " " + name;
 }
 
 std::vector<ParameterShare> shares_of(const FitInput& input, const std::vector<double>& parameters,

@@ -24,7 +24,7 @@ std::vector<FitInput> batched_products(const MeasuredTable& table, const Hardwar
     auto& [input, samples] = by_format[format->name];
     if (!samples) {
       samples = std::make_shared<Samples>();
-      samples->device = {static_cast<double>(hardware.device.sm_count), peak_per_us(hardware, format->math), hardware.device.memory_bandwidth.value() * 1e-6};
+      samples->device = device_of(hardware, format->math);
       const auto row = hardware.kernel_models.find("gemm." + format->name);
       if (row != hardware.kernel_models.end()) samples->tiles = row->second.tiles;
     }
@@ -38,7 +38,7 @@ std::vector<FitInput> batched_products(const MeasuredTable& table, const Hardwar
     auto& [input, samples] = entry;
     if (samples->tiles.empty()) continue;
     input.key = "gemm." + format;
-    input.on = table.origin + ": " + table.backend + " " + table.version + " " + table.table;
+    input.on = source_of(table);
     input.form = KernelForm::kTileGemm;
     input.predict = [samples = samples](std::size_t i, const double* p) { return tile_gemm_us(samples->shapes[i], samples->device, p, samples->tiles); };
     out.push_back(std::move(input));

@@ -16,7 +16,7 @@ constexpr std::size_t kFinalSamples = 6000;
 constexpr std::size_t kLeastInRegime = 40;
 constexpr std::size_t kLeastHeld = 12;
 constexpr double kSlowWeight = 0.15;         // of a logarithm beyond FitInput::slow_beyond
-constexpr double kSlowSeries = 1.8;          // median of measured/predicted of a whole series: another tactic, not another size
+constexpr double kSlowSeries = 1.8;          // median of measured over predicted
 
 std::uint64_t mixed(std::uint64_t x) {
   x ^= x >> 30;
@@ -87,13 +87,10 @@ void judge(const FitInput& input, const std::vector<std::size_t>& samples, FitOu
 // Samples without the series that are slow as a whole by a first fit. Their error is then that of the others alone.
 std::vector<std::size_t> without_slow_series(const FitInput& input, const std::vector<std::size_t>& samples, const std::vector<double>& parameters,
                                              std::int64_t& dropped) {
-  std::map<std::uint64_t, std::vector<double>> ratios;
-  for (const std::size_t i : samples) ratios[input.series[i]].push_back(input.microseconds[i] / input.predict(i, parameters.data()));
-  std::map<std::uint64_t, bool> slow;
-  for (const auto& [series, values] : ratios) slow[series] = quantile(values, 0.5) > kSlowSeries;
+  const auto slow = slow_series(input, samples, [&](std::size_t i) { return input.predict(i, parameters.data()); });
   std::vector<std::size_t> kept;
   for (const std::size_t i : samples) {
-    if (slow[input.series[i]]) ++dropped;
+    if (slow.contains(input.series[i])) ++dropped;
     else kept.push_back(i);
   }
   return kept;
@@ -115,6 +112,16 @@ const std::vector<ParameterSpec>& parameters_of(const FitInput& input) {
   if (input.roofline) return kRoofline;
   if (input.collectives.empty()) return form_parameters(input.form);
   return input.collectives.size() == 1 ? kRow : kTwoRows;
+}
+
+std::set<std::uint64_t> slow_series(const FitInput& input, const std::vector<std::size_t>& samples, const PredictedUs& predicted) {
+  std::map<std::uint64_t, std::vector<double>> ratios;
+  for (const std::size_t i : samples) ratios[input.series[i]].push_back(input.microseconds[i] / predicted(i));
+  std::set<std::uint64_t> slow;
+  for (const auto& [series, values] : ratios) {
+    if (quantile(values, 0.5) > kSlowSeries) slow.insert(series);
+  }
+  return slow;
 }
 
 bool is_held_out(std::uint64_t shape) { return mixed(shape) % 10 < 3; }
@@ -153,6 +160,7 @@ FitOutcome fit_kernel(const FitInput& input) {
   judge(input, test.size() < kLeastHeld ? all : test, out);   // too few shapes to hold any out: of the fit itself
   if (test.size() < kLeastHeld) {
     out.held_out = 0;
+    out.held_out_p90 = 0;
     out.model.fit.held_out_median = 0;
     out.model.fit.held_out_mean = 0;
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,10 @@ struct FitOutcome {
 
 // Needs the input's least samples; InputError otherwise.
 [[nodiscard]] FitOutcome fit_kernel(const FitInput& input);
+
+// Of the samples' series those that are slow as a whole: another tactic, not another size. By the median of measured over predicted.
+using PredictedUs = std::function<double(std::size_t sample)>;
+[[nodiscard]] std::set<std::uint64_t> slow_series(const FitInput& input, const std::vector<std::size_t>& samples, const PredictedUs& predicted);
 
 // Whether a shape is held out: three of ten.
 [[nodiscard]] bool is_held_out(std::uint64_t shape);

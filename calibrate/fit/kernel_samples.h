@@ -5,9 +5,15 @@
 
 #include "calibrate/fit/kernel_fit.h"
 #include "calibrate/fit/measured_table.h"
+#include "costmodel/kernels/kernel_forms.h"
 #include "hwprofiles/profile.h"
 
 namespace shardplan {
+
+// FitInput::on of a table: "measured here: vllm 0.24.0 gemm_perf".
+[[nodiscard]] inline std::string source_of(const MeasuredTable& table) {
+  return table.origin + ": " + table.backend + " " + table.version + " " + table.table;
+}
 
 // What every sample of an input has. `regime` is x of RegimeSpread.
 inline void add_sample(FitInput& input, const MeasuredTable& table, const Measurement& cell, std::uint64_t shape, double regime) {
@@ -45,7 +51,7 @@ struct TableFormat {
 };
 // nullptr: not a format that is known.
 [[nodiscard]] const TableFormat* table_format(const std::string& dtype);
-// Peak in FLOP/us of a math format; bf16's where the device has no units for it.
-[[nodiscard]] double peak_per_us(const HardwareProfile& hardware, int math);
+// With the peak of a math format; bf16's where the device has no units for it.
+[[nodiscard]] KernelDevice device_of(const HardwareProfile& hardware, int math);
 
 }  // namespace shardplan

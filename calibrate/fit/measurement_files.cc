@@ -98,6 +98,21 @@ void add_record(const Json& record, const std::string& where, int line, const Re
   table.lines.push_back(line);
 }
 
+// What a line of calibrate run measures, whatever it found.
+std::string round_key(Json line) {
+  for (const char* found : {"microseconds", "spread", "samples", "clock_mhz", "note"}) line.erase(found);
+  return line.dump();
+}
+
+// The last cell is another round of an earlier one: the faster stays, as best_of_rounds has it.
+void merge_round(MeasuredTable& table, std::size_t earlier) {
+  Measurement& kept = table.cells[earlier];
+  kept.microseconds = std::min(kept.microseconds, table.cells.back().microseconds);
+  table.cells.pop_back();
+  table.rows.pop_back();
+  table.lines.pop_back();
+}
+
 }  // namespace
 
 MeasuredTable read_nccl_tests(const std::string& path) {
@@ -144,13 +159,16 @@ MeasuredTable read_nccl_tests(const std::string& path) {
 
 std::vector<MeasuredTable> read_record_table(const std::string& path) {
   std::map<std::string, MeasuredTable> tables;
+  std::map<std::string, std::size_t> rounds;   // cell of what a line of calibrate run measures
   std::istringstream text(read_file(path, kMostInputBytes));
   std::string line;
   for (int number = 1; std::getline(text, line); ++number) {
     if (line.empty()) continue;
     const std::string where = path + ":" + std::to_string(number);
     Json record = parse_json(line, where);
+    std::string measured;
     if (is_run_line(record)) {
+      measured = round_key(record);
       std::optional<Json> of_run = table_record(record);
       if (!of_run) continue;
       record = std::move(*of_run);
@@ -163,7 +181,11 @@ std::vector<MeasuredTable> read_record_table(const std::string& path) {
     const std::string group = std::string(kind->family) + kind->table;
     const auto [entry, fresh] = tables.try_emplace(group);
     if (fresh) entry->second = empty_table(path, *kind);
-    add_record(record, where, number, *kind, entry->second);
+    MeasuredTable& table = entry->second;
+    add_record(record, where, number, *kind, table);
+    if (measured.empty()) continue;
+    const auto [place, first] = rounds.try_emplace(std::move(measured), table.cells.size() - 1);
+    if (!first) merge_round(table, place->second);
   }
   if (tables.empty()) throw InputError(path, "has no records", "one JSON object per line");
   std::vector<MeasuredTable> out;

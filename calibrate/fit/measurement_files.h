@@ -14,7 +14,8 @@ namespace shardplan {
 
 // One object per line: {"kind": "gemm", "shape": {"m": 64, "n": 4096, "k": 4096}, "format": "bf16", "microseconds": 12.3, "device": "..."};
 // kinds: gemm, attention_prefill, attention_decode, grouped_gemm, all_reduce, all_gather, reduce_scatter, all_to_all.
-// One table per kind. InputError naming file, line and field.
+// One table per kind. Lines of calibrate run are records, too; a measurement of several rounds counts once, as its fastest.
+// InputError naming file, line and field.
 [[nodiscard]] std::vector<MeasuredTable> read_record_table(const std::string& path);
 
 // By the file's name: .csv (with .meta.json beside), .jsonl, anything else is nccl-tests output. A folder: all of its .csv.

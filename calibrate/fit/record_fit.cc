@@ -28,7 +28,9 @@ RecordFit fit_records(const RecordFile& measured, const std::string& name) {
   file.records = best_of_rounds(measured.records);
   RecordFit fit;
   fit.rates = machine_rates(file);
-  if (fit.rates.peak_flops_per_us <= 0) throw InputError("records", "hold no product", "what calibrate run writes");
+  if (fit.rates.peak_flops_per_us <= 0)
+    throw InputError(file.path.empty() ? "records" : file.path, "no product is among the records",
+                     "what calibrate run writes");
   const std::string document = machine_document(file, fit.rates, name);
   const std::vector<FitInput> inputs = record_inputs(file, read_hardware(document, name));
   std::map<std::string, std::vector<const FitInput*>> by_key;

@@ -73,6 +73,8 @@ LaunchedRank slurm_rank(const Variables& v) {
   return result;
 }
 
+const char* from_environment(const char* name) { return std::getenv(name); }
+
 }  // namespace
 
 std::string first_host(std::string_view list) {
@@ -92,16 +94,15 @@ std::optional<LaunchedRank> launched_rank(const ReadVariable& variable) {
   return std::nullopt;
 }
 
-int local_rank() {
+int local_rank(const ReadVariable& variable) {
+  const Variables v(variable);
   for (const char* name : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != '\0') return static_cast<int>(std::strtol(value, nullptr, 10));
+    if (v.has(name)) return v.number(name, 0, kMostRanks);
   }
   return 0;
 }
 
-std::optional<LaunchedRank> launched_rank() {
-  return launched_rank([](const char* name) -> const char* { return std::getenv(name); });
-}
+std::optional<LaunchedRank> launched_rank() { return launched_rank(from_environment); }
+int local_rank() { return local_rank(from_environment); }
 
 }  // namespace shardplan

@@ -25,6 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostAtOnce = 1 << 20;
 constexpr std::uint64_t kMostMessage = 1ULL << 36;
 constexpr int kBacklog = 1024;
+constexpr std::chrono::seconds kOneCall{5};  // then another: who did not listen may do so by now
 
 int milliseconds_until(Deadline deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -35,9 +36,36 @@ int milliseconds_until(Deadline deadline) {
 bool is_ready(int descriptor, short events, Deadline deadline) {
   while (true) {
     pollfd entry{descriptor, events, 0};
-    if (poll(&entry, 1, milliseconds_until(deadline)) > 0) return true;
+    const int ready = poll(&entry, 1, milliseconds_until(deadline));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR)
+      throw EnvironmentError(std::string("cannot wait for a socket: ") + std::strerror(errno));
     if (Clock::now() >= deadline) return false;
   }
+}
+
+// One call: whether somebody answered by the deadline.
+bool is_answered(const Socket& socket, const sockaddr_in& to, Deadline deadline) {
+  if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
+    if (errno != EINPROGRESS || !is_ready(socket.get(), POLLOUT, deadline)) return false;
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) return false;
+  }
+  // A call to a free port of this host may be given that port itself, and answer itself.
+  sockaddr_in own{};
+  socklen_t size = sizeof own;
+  getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size);
+  return own.sin_port != to.sin_port || own.sin_addr.s_addr != to.sin_addr.s_addr;
+}
+
+// Of callers that have gone again, and of networks: the next may come.
+bool may_pass(int error) {
+  for (const int passing :
+       {EAGAIN, EINTR, ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, EHOSTUNREACH, ENETUNREACH, EOPNOTSUPP}) {
+    if (error == passing) return true;
+  }
+  return false;
 }
 
 sockaddr_in address_of(const std::string& name, int port) {
@@ -67,7 +95,7 @@ Socket::~Socket() {
 }
 
 Socket listen_on(int port) {
-  Socket result(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Socket result(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int yes = 1;
   setsockopt(result.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   sockaddr_in address{};
@@ -91,16 +119,24 @@ int port_of(const Socket& listening) {
 }
 
 Socket accept_until(const Socket& listening, Deadline deadline) {
-  if (!is_ready(listening.get(), POLLIN, deadline)) return Socket();
-  return Socket(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  while (is_ready(listening.get(), POLLIN, deadline)) {
+    const int descriptor = accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC);
+    if (descriptor >= 0) return Socket(descriptor);
+    if (!may_pass(errno)) {
+      throw EnvironmentError("cannot take a call on port " + std::to_string(port_of(listening)) + ": " +
+                             std::strerror(errno));
+    }
+    if (Clock::now() >= deadline) break;
+  }
+  return Socket();
 }
 
 Socket call_until(const std::string& address, int port, Deadline deadline) {
   const sockaddr_in to = address_of(address, port);
   while (true) {
-    Socket result(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (result.is_open() && connect(result.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0)
-      return result;
+    Socket result(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!result.is_open()) throw EnvironmentError(std::string("cannot open a socket: ") + std::strerror(errno));
+    if (is_answered(result, to, std::min(deadline, Clock::now() + kOneCall))) return result;
     if (Clock::now() >= deadline) return Socket();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
@@ -114,6 +150,8 @@ std::string peer_address(const Socket& socket) {
   inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
   return text;
 }
+
+bool is_loopback(std::string_view address) { return address.starts_with("127."); }
 
 Connection::Connection(Socket socket) : socket_(std::move(socket)) {
   const int yes = 1;

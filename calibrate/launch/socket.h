@@ -2,8 +2,8 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <string>
+#include <string_view>
 
 namespace shardplan {
 
@@ -29,14 +29,16 @@ class Socket {
 // Listens on all addresses; port 0: any that is free. EnvironmentError when the port is taken.
 [[nodiscard]] Socket listen_on(int port);
 [[nodiscard]] int port_of(const Socket& listening);
-// The next caller, or a closed socket at the deadline.
+// The next caller, or a closed socket at the deadline. EnvironmentError when this machine can take none.
 [[nodiscard]] Socket accept_until(const Socket& listening, Deadline deadline);
 // Calls again until somebody answers; a closed socket at the deadline. EnvironmentError for a name that is no host.
 [[nodiscard]] Socket call_until(const std::string& address, int port, Deadline deadline);
 // Numeric address of who is at the other end.
 [[nodiscard]] std::string peer_address(const Socket& socket);
+// Whether the address means another host to every host that reads it.
+[[nodiscard]] bool is_loopback(std::string_view address);
 
-// A connection that carries whole messages. Never waits, but for `exchange`.
+// A connection that carries whole messages. Never waits, but for `receive_until` and `close_by`.
 class Connection {
  public:
   Connection() = default;

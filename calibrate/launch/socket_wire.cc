@@ -49,7 +49,7 @@ struct Hello {
 };
 
 struct Host {
-  std::string address;
+  std::string address;  // "": the host of rank 0, however one calls it
   int port = 0;
 };
 
@@ -145,7 +145,8 @@ class SocketWire : public Wire {
       Connection connection;
       if (!meet(hello, connection)) fail_missing(1);
       const auto at = static_cast<std::size_t>(hello.rank);
-      hosts[at] = {peer_address(connection.socket()), hello.port};
+      const std::string address = peer_address(connection.socket());
+      hosts[at] = {is_loopback(address) ? "" : address, hello.port};
       peers_[at] = std::move(connection);
     }
     ByteWriter out;
@@ -181,6 +182,7 @@ class SocketWire : public Wire {
     std::vector<Host> hosts(peers_.size());
     for (Host& host : hosts) {
       host.address = in.text();
+      if (host.address.empty()) host.address = self_.address;
       host.port = in.number<int>();
     }
     for (int peer = 1; peer < rank(); ++peer)

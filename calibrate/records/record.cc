@@ -50,6 +50,13 @@ Record record_of(const Json& json, const std::string& where) {
   return record;
 }
 
+// What is dropped of a file that was cut inside its first line is a header's beginning, and no other file's only line.
+void require_begun_header(std::string_view begun, const std::string& path) {
+  constexpr std::string_view kStart = R"({"kind":"header")";
+  if (begun.substr(0, kStart.size()) == kStart.substr(0, begun.size())) return;
+  throw InputError(path + ":1", "is no record", "what calibrate run writes");
+}
+
 }  // namespace
 
 std::string measurement_key(std::string_view kind, std::string_view format, const std::vector<std::pair<std::string, std::int64_t>>& shape,
@@ -107,12 +114,15 @@ std::string line_of(const Record& record) {
 
 RecordFile read_records(const std::string& path) {
   const std::string text = read_file(path, kMostBytes);
-  RecordFile file;
+  RecordFile file{.path = path};
   std::int64_t number = 0;
   for (std::size_t start = 0; start < text.size(); ++number) {
     const std::size_t end = text.find('\n', start);
     file.cut = end == std::string::npos;
-    if (file.cut) break;
+    if (file.cut) {
+      if (number == 0) require_begun_header(std::string_view(text).substr(start), path);
+      break;
+    }
     const std::string where = path + ":" + std::to_string(number + 1);
     const Json json = parse_json(std::string_view(text).substr(start, end - start), where);
     if (number == 0) file.header = header_of(json, where);

@@ -52,6 +52,7 @@ struct Record {
 };
 
 struct RecordFile {
+  std::string path;
   RecordHeader header;
   std::vector<Record> records;
   std::int64_t complete_bytes = 0;   // up to the last whole line

@@ -1,5 +1,7 @@
 #include "calibrate/records/record_writer.h"
 
+#include <sys/file.h>
+
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -9,9 +11,14 @@
 namespace shardplan {
 
 RecordWriter::RecordWriter(std::string path, const RecordHeader& header) : path_(std::move(path)) {
+  file_.reset(std::fopen(path_.c_str(), "ab"));
+  if (file_ == nullptr) throw InputError(path_, std::string("cannot be opened: ") + std::strerror(errno), "a file that can be written");
   std::error_code error;
   bool begin = true;
   if (std::filesystem::is_regular_file(path_, error)) {
+    if (flock(fileno(file_.get()), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      throw InputError(path_, "is being written by another calibrate run", "its end, or another file");
+    }
     const RecordFile before = read_records(path_);
     begin = before.complete_bytes == 0;
     if (!begin && (before.header.device != header.device || before.header.backend != header.backend)) {
@@ -22,8 +29,6 @@ RecordWriter::RecordWriter(std::string path, const RecordHeader& header) : path_
     for (const Record& record : before.records) ++keys_[record.key()];
     if (before.cut) std::filesystem::resize_file(path_, static_cast<std::uintmax_t>(before.complete_bytes), error);
   }
-  file_.reset(std::fopen(path_.c_str(), "ab"));
-  if (file_ == nullptr) throw InputError(path_, std::string("cannot be opened: ") + std::strerror(errno), "a file that can be written");
   if (begin) write(line_of(header));
 }
 

@@ -13,7 +13,7 @@ namespace shardplan {
 class RecordWriter {
  public:
   // Goes on with `path` where it is there (half a line at its end is cut off), else begins it with the header. InputError when the
-  // file is of another device, backend or library version.
+  // file is of another device, backend or library version, no file of records, or in the hands of another writer.
   RecordWriter(std::string path, const RecordHeader& header);
 
   // Rounds in which it was measured.

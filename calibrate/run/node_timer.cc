@@ -220,7 +220,7 @@ NodeTiming time_node(const NodeCase& c, const NodeTimerOptions& options) {
       for (std::size_t i = 0; i < samples.size(); ++i) slowest[i].absorb(samples[i]);
     }
   }
-  result.seconds = summary_of(slowest);
+  result.seconds = summary_of(slowest, options.rule);
   result.samples = result.seconds.used;
   result.clock_mhz = host_clock_mhz();
   return result;

@@ -26,15 +26,15 @@ SampleSummary summary_of(const std::vector<double>& samples) {
   return {quantile(samples, 0.5), quantile(samples, 0.1), quantile(samples, 0.9), samples.size()};
 }
 
-SampleSummary summary_of(const std::vector<Sample>& samples) {
+SampleSummary summary_of(const std::vector<Sample>& samples, const StoppingRule& rule) {
   std::vector<double> quiet;
   for (const Sample& sample : samples) {
     if (sample.is_quiet()) quiet.push_back(sample.seconds);
   }
-  if (quiet.size() >= StoppingRule().least_samples || quiet.size() == samples.size()) return summary_of(quiet);
+  if (quiet.size() >= rule.least_samples || quiet.size() == samples.size()) return summary_of(quiet);
   std::vector<Sample> order = samples;
   std::stable_sort(order.begin(), order.end(), [](const Sample& a, const Sample& b) { return a.lost * b.seconds < b.lost * a.seconds; });
-  order.resize(std::max<std::size_t>(std::min(order.size(), StoppingRule().least_samples), order.size() / 4));
+  order.resize(std::max<std::size_t>(std::min(order.size(), rule.least_samples), order.size() / 4));
   std::vector<double> least;
   for (const Sample& sample : order) least.push_back(std::max({sample.seconds - sample.within, sample.busy, 0.01 * sample.seconds}));
   return summary_of(least);

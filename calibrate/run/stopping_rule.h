@@ -38,6 +38,7 @@ struct SampleSummary {
 };
 // Precondition: samples are not empty.
 [[nodiscard]] SampleSummary summary_of(const std::vector<double>& samples);
-[[nodiscard]] SampleSummary summary_of(const std::vector<Sample>& samples);
+// As many count as `rule` asks for at least.
+[[nodiscard]] SampleSummary summary_of(const std::vector<Sample>& samples, const StoppingRule& rule = {});
 
 }  // namespace shardplan

@@ -94,6 +94,7 @@ class QueueMover : public PayloadMover {
     queue.pop_front();
     return values;
   }
+  void renew(Transport&) override { queues_.clear(); }
 
  private:
   std::mutex mutex_;
@@ -109,6 +110,23 @@ TEST_CASE("numbers that go another way than their envelopes arrive with them, an
   });
   CHECK(sum == 4 * (0 + 1 + 2 + 3) - (0 + 1 + 2 + 3));
   CHECK(traffic[0].at({0, 3}).bytes == 6);
+}
+
+TEST_CASE("numbers of a run that failed are not those of the next") {
+  const auto transport = std::make_shared<PayloadTransport>(std::make_shared<ThreadTransport>(2), std::make_unique<QueueMover>());
+  Communicator communicator(2, {.transport = transport});
+  const auto exchange = [&](float number, bool fails) {
+    float got = 0;
+    communicator.run([&](Endpoint& endpoint) {
+      endpoint.begin({0, 0, "test"});
+      if (endpoint.rank() == 0) return endpoint.send(1, {{number}}, 1, 2);
+      if (fails) throw InternalError("spoiled");
+      got = endpoint.receive(0).values.front();
+    });
+    return got;
+  };
+  CHECK_THROWS_AS(exchange(1, true), InternalError);
+  CHECK(exchange(2, false) == 2);
 }
 
 }  // namespace

@@ -1,4 +1,9 @@
 // Which element a thread of a kernel works on, and what a device says of its clock: the parts that need no device.
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
 #include "calibrate/cuda/clocks.h"
 #include "calibrate/cuda/index_logic.h"
 #include "tests/catch.h"
@@ -22,37 +27,69 @@ TEST_CASE("parts of a split cover all keys once, in whole tiles but for the last
   }
 }
 
-TEST_CASE("a decode is split to fill the device, but no finer than tiles") {
-  CHECK(decode_splits(1, 100'000, 32, 132) == 264);  // two blocks for each multiprocessor
-  CHECK(decode_splits(64, 100'000, 32, 132) == 5);
-  CHECK(decode_splits(1000, 100'000, 32, 132) == 1);
-  CHECK(decode_splits(1, 40, 32, 132) == 2);  // two tiles
-  CHECK(decode_splits(0, 40, 32, 132) == 1);
-  CHECK(decode_splits(8, 0, 32, 132) == 1);
+TEST_CASE("a decode is split into the fewest parts that give each multiprocessor two blocks, but no finer than tiles") {
+  constexpr std::int64_t kTile = 32;
+  for (const std::int64_t multiprocessors : {1, 108, 132, 148}) {
+    for (const std::int64_t rows : {0, 1, 8, 64, 263, 264, 265, 1000}) {
+      for (const std::int64_t keys : {0, 1, 32, 33, 40, 1000, 100'000}) {
+        const std::int64_t tiles = (keys + kTile - 1) / kTile;
+        const std::int64_t splits = decode_splits(rows, keys, kTile, multiprocessors);
+        INFO(rows << " rows, " << keys << " keys, " << multiprocessors << " multiprocessors: " << splits);
+        CHECK(splits >= 1);
+        CHECK(splits <= std::max<std::int64_t>(tiles, 1));
+        if (splits < tiles && rows > 0) CHECK(rows * splits >= 2 * multiprocessors);
+        if (splits > 1) CHECK(rows * (splits - 1) < 2 * multiprocessors);
+      }
+    }
+  }
 }
 
-TEST_CASE("keys of a tile fit into shared memory, at most one for each lane") {
-  CHECK(tile_keys(128, 128, 48 * 1024) == 32);
-  CHECK(tile_keys(576, 512, 48 * 1024) == 11);
-  CHECK(tile_keys(576, 512, 48 * 1024) * (576 + 512) * 4 <= 48 * 1024);
-  CHECK(tile_keys(100'000, 1, 48 * 1024) == 1);
+TEST_CASE("keys of a tile are the most that fit into shared memory, at most one for each lane") {
+  for (const std::int64_t shared : {16 * 1024, 48 * 1024, 227 * 1024}) {
+    for (const auto& [qk_dim, v_dim] :
+         {std::pair<std::int64_t, std::int64_t>{64, 64}, {128, 128}, {192, 128}, {576, 512}, {100'000, 1}}) {
+      const auto bytes = [&, qk = qk_dim, v = v_dim](std::int64_t keys) {
+        return keys * (qk + v) * static_cast<std::int64_t>(sizeof(float));
+      };
+      const std::int64_t keys = tile_keys(qk_dim, v_dim, shared);
+      INFO(qk_dim << " + " << v_dim << " in " << shared << ": " << keys);
+      CHECK((keys >= 1 && keys <= 32));
+      if (keys > 1) CHECK(bytes(keys) <= shared);
+      if (keys < 32) CHECK(bytes(keys + 1) > shared);
+    }
+  }
 }
 
-TEST_CASE("each query head reads the KV head of its group") {
-  for (std::int64_t head = 0; head < 8; ++head) {
-    CHECK(kv_head_of(head, 8, 8) == head);
-    CHECK(kv_head_of(head, 8, 2) == head / 4);
-    CHECK(kv_head_of(head, 8, 1) == 0);
+TEST_CASE("each KV head is read by as many query heads, one behind the other") {
+  for (const std::int64_t kv_heads : {1, 2, 4, 8}) {
+    std::int64_t last = 0;
+    std::vector<std::int64_t> readers(static_cast<std::size_t>(kv_heads), 0);
+    for (std::int64_t head = 0; head < 8; ++head) {
+      const std::int64_t kv = kv_head_of(head, 8, kv_heads);
+      CHECK(kv >= last);
+      REQUIRE(kv < kv_heads);
+      ++readers[static_cast<std::size_t>(kv)];
+      last = kv;
+    }
+    CHECK(readers == std::vector<std::int64_t>(static_cast<std::size_t>(kv_heads), 8 / kv_heads));
   }
 }
 
 TEST_CASE("a query sees keys of its own request, none after it, and none behind its window") {
-  CHECK(sees(1, 5, 1, 5, true, 0));
-  CHECK_FALSE(sees(1, 5, 1, 6, true, 0));
-  CHECK(sees(1, 5, 1, 6, false, 0));
-  CHECK_FALSE(sees(1, 5, 2, 3, true, 0));
-  CHECK(sees(1, 5, 1, 3, true, 3));
-  CHECK_FALSE(sees(1, 5, 1, 2, true, 3));
+  constexpr std::int64_t kKeys = 20;
+  for (const std::int64_t window : {0, 1, 3, 50}) {
+    for (std::int64_t query = 0; query < kKeys; ++query) {
+      std::vector<std::int64_t> seen;
+      for (std::int64_t key = 0; key < kKeys; ++key) {
+        if (sees(1, query, 1, key, true, window)) seen.push_back(key);
+        CHECK_FALSE(sees(1, query, 2, key, true, window));
+        CHECK(sees(1, query, 1, key, false, window) == (key > query || sees(1, query, 1, key, true, window)));
+      }
+      REQUIRE(std::ssize(seen) == (window == 0 ? query + 1 : std::min(window, query + 1)));
+      CHECK(seen.back() == query);
+      CHECK(seen.front() == query + 1 - std::ssize(seen));  // the last ones, without a gap
+    }
+  }
 }
 
 TEST_CASE("rows of experts are dealt evenly and padded to whole tiles") {
@@ -64,15 +101,20 @@ TEST_CASE("rows of experts are dealt evenly and padded to whole tiles") {
     }
     CHECK(sum == rows);
   }
-  CHECK(padded_rows(0, 16) == 0);
-  CHECK(padded_rows(17, 16) == 32);
+  for (std::int64_t rows = 0; rows < 50; ++rows) {
+    const std::int64_t padded = padded_rows(rows, 16);
+    CHECK(padded % 16 == 0);
+    CHECK((padded >= rows && padded < rows + 16));
+  }
 }
 
-TEST_CASE("columns of a rotated pair are each other's partner") {
-  for (std::int64_t column = 0; column < 64; ++column) {
-    const std::int64_t partner = rotary_partner(column, 64);
-    CHECK(rotary_partner(partner, 64) == column);
-    CHECK(partner != column);
+TEST_CASE("columns of a rotated pair are each other's partner, half a head apart") {
+  for (const std::int64_t columns : {2, 6, 64}) {
+    for (std::int64_t column = 0; column < columns; ++column) {
+      const std::int64_t partner = rotary_partner(column, columns);
+      CHECK(rotary_partner(partner, columns) == column);
+      CHECK(std::abs(partner - column) == columns / 2);
+    }
   }
 }
 

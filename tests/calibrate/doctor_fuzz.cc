@@ -10,12 +10,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace shardplan;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   Evidence evidence;
-  evidence.log = read_nccl_log(text);
-  evidence.sysfs = read_sysfs(text);
-  try {
-    evidence.topology = read_topology(text, "fuzz");
-  } catch (const InputError&) {  // no GPU row
-  }
+  const auto try_to = [](auto read) {
+    try {
+      read();
+    } catch (const InputError&) {  // nothing of the kind in it
+    }
+  };
+  try_to([&] { evidence.log = read_nccl_log(text, "fuzz"); });
+  try_to([&] { evidence.sysfs = read_sysfs(text, "fuzz"); });
+  try_to([&] { evidence.topology = read_topology(text, "fuzz"); });
   for (const Finding& finding : diagnose(evidence)) {
     if (finding.evidence.empty()) __builtin_trap();
   }

@@ -1,4 +1,10 @@
 // Ranks of launchers that are not MPI's: what their variables say, and the wire between their processes.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <chrono>
 #include <map>
 #include <thread>
 
@@ -63,6 +69,8 @@ TEST_CASE("srun's variables do as well, but not those of a batch script without 
   CHECK(first_host("login1,gpu[1-2]") == "login1");
   CHECK(first_host("gpu7") == "gpu7");
   CHECK(first_host("n[012,014]") == "n012");
+  CHECK(is_loopback("127.0.1.1"));
+  CHECK_FALSE(is_loopback("12.7.0.1"));
 }
 
 TEST_CASE("variables that cannot be are refused by name") {
@@ -74,7 +82,35 @@ TEST_CASE("variables that cannot be are refused by name") {
             .find("variable MASTER_PORT") != std::string::npos);
 }
 
-int free_port() { return port_of(listen_on(0)); }
+TEST_CASE("the place on the node is the launcher's, whichever speaks, and must be a number") {
+  const auto place = [](const Variables& variables) {
+    return local_rank([&](const char* name) -> const char* {
+      const auto found = variables.find(name);
+      return found == variables.end() ? nullptr : found->second.c_str();
+    });
+  };
+  CHECK(place({}) == 0);
+  CHECK(place({{"OMPI_COMM_WORLD_LOCAL_RANK", "3"}}) == 3);
+  CHECK(place({{"LOCAL_RANK", "1"}, {"SLURM_LOCALID", "2"}}) == 1);
+  CHECK_THROWS_AS(place({{"LOCAL_RANK", "gpu1"}}), InputError);
+  CHECK_THROWS_AS(place({{"SLURM_LOCALID", "-1"}}), InputError);
+}
+
+// A port that is nobody else's as long as this lives: bound, not listened on, so that rank 0 may.
+class ReservedPort {
+ public:
+  ReservedPort() {
+    const int yes = 1;
+    REQUIRE(setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    REQUIRE(bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  }
+  [[nodiscard]] int number() const { return port_of(socket_); }
+
+ private:
+  Socket socket_{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+};
 
 // Runs body(rank, wire or nullptr, error) on every rank, each a thread with a wire of its own.
 struct Outcome {
@@ -99,10 +135,10 @@ std::vector<Outcome> connect_all(const std::vector<LaunchedRank>& selves, const 
   return outcomes;
 }
 
-std::vector<LaunchedRank> world(int ranks, int present) {
-  const int port = free_port();
+std::vector<LaunchedRank> world(const ReservedPort& port, int ranks, int present) {
   std::vector<LaunchedRank> selves;
-  for (int rank = 0; rank < present; ++rank) selves.push_back({rank, ranks, rank, "127.0.0.1", port, "torchrun"});
+  for (int rank = 0; rank < present; ++rank)
+    selves.push_back({rank, ranks, rank, "127.0.0.1", port.number(), "torchrun"});
   return selves;
 }
 
@@ -114,7 +150,8 @@ void end_all(std::vector<std::unique_ptr<Transport>>& transports) {
 }
 
 TEST_CASE("processes find each other over sockets and exchange messages of any size") {
-  auto outcomes = connect_all(world(4, 4), {"1", "1", "1", "1"}, 20000);
+  const ReservedPort port;
+  auto outcomes = connect_all(world(port, 4, 4), {"1", "1", "1", "1"}, 20000);
   std::vector<std::unique_ptr<Transport>> transports;
   for (Outcome& outcome : outcomes) {
     REQUIRE(outcome.error.empty());
@@ -146,12 +183,13 @@ TEST_CASE("processes find each other over sockets and exchange messages of any s
 }
 
 TEST_CASE("a rank that never comes, another version and a second rank of one number are named") {
-  const auto missing = connect_all(world(3, 2), {"1", "1"}, 1500);
+  const ReservedPort port;
+  const auto missing = connect_all(world(port, 3, 2), {"1", "1"}, 1500);
   CHECK(missing[0].error == "rank 0 waited for the 3 ranks of torchrun: no word of rank 2");
-  const auto versions = connect_all(world(2, 2), {"0.1", "0.2"}, 3000);
+  const auto versions = connect_all(world(port, 2, 2), {"0.1", "0.2"}, 3000);
   CHECK(versions[0].error == "rank 1 runs version 0.2, rank 0 version 0.1: all ranks must run the same program");
   CHECK_FALSE(versions[1].error.empty());
-  auto twice = world(3, 3);
+  auto twice = world(port, 3, 3);
   twice[2].rank = 1;
   CHECK(connect_all(twice, {"1", "1", "1"}, 3000)[0].error == "two processes say that they are rank 1 of 3");
 }
@@ -164,8 +202,69 @@ TEST_CASE("a port that is taken and a host that is none are one line") {
   CHECK(connect_all({lost}, {"1"}, 500)[0].error.find("is not known") != std::string::npos);
 }
 
+// Nobody takes calls at the port, and no more can wait there: one that comes gets no answer at all.
+class SilentPort {
+ public:
+  SilentPort() {
+    sockaddr_in address = loopback(0);
+    REQUIRE(bind(listening_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(listen(listening_.get(), 0) == 0);
+    for (int i = 0; i < 4; ++i) {
+      const sockaddr_in to = loopback(port());
+      waiting_.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+      static_cast<void>(connect(waiting_.back().get(), reinterpret_cast<const sockaddr*>(&to), sizeof to));
+    }
+  }
+  [[nodiscard]] int port() const { return port_of(listening_); }
+
+ private:
+  static sockaddr_in loopback(int port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    return address;
+  }
+  Socket listening_{socket(AF_INET, SOCK_STREAM, 0)};
+  std::vector<Socket> waiting_;
+};
+
+TEST_CASE("a call that nobody answers ends at the deadline") {
+  const SilentPort silent;
+  const auto start = std::chrono::steady_clock::now();
+  CHECK_FALSE(call_until("127.0.0.1", silent.port(), start + std::chrono::milliseconds(300)).is_open());
+  const auto waited = std::chrono::steady_clock::now() - start;
+  CHECK(waited >= std::chrono::milliseconds(250));
+  CHECK(waited < std::chrono::seconds(5));
+  const ReservedPort nobody;
+  CHECK_FALSE(
+      call_until("127.0.0.1", nobody.number(), std::chrono::steady_clock::now() + std::chrono::milliseconds(120))
+          .is_open());
+}
+
+TEST_CASE("a machine that can take no call says so at once") {
+  const Socket listening = listen_on(0);
+  const auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::seconds(20); };
+  const Socket caller = call_until("127.0.0.1", port_of(listening), soon());
+  REQUIRE(caller.is_open());
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{static_cast<rlim_t>(caller.get()), before.rlim_max};  // no descriptor beyond those that are open
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  std::string said;
+  try {
+    static_cast<void>(accept_until(listening, soon()));
+  } catch (const EnvironmentError& error) {
+    said = error.what();
+  }
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(said.find("cannot take a call on port") != std::string::npos);
+  CHECK(accept_until(listening, soon()).is_open());  // the call still waits
+}
+
 TEST_CASE("whoever waits for a process that is gone is told at once") {
-  auto outcomes = connect_all(world(2, 2), {"1", "1"}, 20000);
+  const ReservedPort port;
+  auto outcomes = connect_all(world(port, 2, 2), {"1", "1"}, 20000);
   REQUIRE(outcomes[0].wire != nullptr);
   REQUIRE(outcomes[1].wire != nullptr);
   std::vector<std::unique_ptr<Transport>> transports;

@@ -10,6 +10,7 @@
     mpi_ranks.py PROGRAM variables N   a check on N processes that know their rank from variables holds
     mpi_ranks.py PROGRAM gone          of two such processes one is killed: the other says so and ends
     mpi_ranks.py PROGRAM slurm         two processes with the variables of srun
+    mpi_ranks.py PROGRAM hosts         three such processes, two of them beside rank 0's address, one in a namespace of its own
 
 Exit status: 0 as expected, 1 not, 4 skipped, with the reason.
 """
@@ -113,23 +114,33 @@ def check_stopped(program):
     return require(fine, f"status {status} after {seconds:.0f} s", said)
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+class ReservedPort:
+    """A port that is nobody else's as long as this lives: bound, not listened on, so that rank 0 may."""
+
+    def __init__(self):
+        self.held = socket.socket()
+        self.held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.held.bind(("", 0))
+        self.number = self.held.getsockname()[1]
+
+    def has_connection(self):
+        """Whether anybody is connected to it."""
+        with open("/proc/net/tcp", encoding="utf-8") as stream:
+            lines = [line.split() for line in stream][1:]
+        return any(words[1].endswith(f":{self.number:04X}") and words[3] == "01" for words in lines)
 
 
 def without_launcher():
     return {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PMI", "SLURM_", "TORCHELASTIC"))}
 
 
-def start_all(program, count, variables, *words):
-    return [subprocess.Popen([program, *CHECK, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+def start_all(program, count, variables, *words, before=lambda rank: []):
+    return [subprocess.Popen([*before(rank), program, *CHECK, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
                              env={**without_launcher(), **variables(rank)}) for rank in range(count)]
 
 
-def torch_variables(count, port):
-    return lambda rank: {"RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+def torch_variables(count, port, address=lambda rank: "127.0.0.1"):
+    return lambda rank: {"RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank), "MASTER_ADDR": address(rank), "MASTER_PORT": str(port)}
 
 
 def hold(processes, count):
@@ -140,19 +151,24 @@ def hold(processes, count):
 
 def check_variables(program, count):
     number = int(count)
-    return hold(start_all(program, number, torch_variables(number, free_port()), "--model", "dense", "--lowering", "tensor_parallel"), number)
+    port = ReservedPort()
+    return hold(start_all(program, number, torch_variables(number, port.number), "--model", "dense", "--lowering", "tensor_parallel"), number)
 
 
 def check_slurm(program):
-    port = free_port()
+    port = ReservedPort()
     variables = lambda rank: {"SLURM_PROCID": str(rank), "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": str(rank), "SLURM_STEP_NODELIST": "localhost",
-                              "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "MASTER_PORT": str(port)}
+                              "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "MASTER_PORT": str(port.number)}
     return hold(start_all(program, 2, variables, "--model", "dense", "--lowering", "tensor_parallel"), 2)
 
 
 def check_gone(program):
-    processes = start_all(program, 2, torch_variables(2, free_port()), "--model", "small", "--timeout-ms", "5000")
-    time.sleep(3)
+    port = ReservedPort()
+    processes = start_all(program, 2, torch_variables(2, port.number), "--model", "small", "--timeout-ms", "5000")
+    waited = time.monotonic()
+    while not port.has_connection() and time.monotonic() - waited < 60:
+        time.sleep(0.02)
+    time.sleep(0.3)   # among the rows of the check
     processes[1].kill()
     start = time.monotonic()
     out, err = processes[0].communicate(timeout=60)
@@ -216,9 +232,26 @@ def check_namespaces(program):
         spaces.down()
 
 
+def check_hosts(program):
+    """Rank 1 reaches rank 0 as 127.0.0.1, where rank 2 would call itself: it must be told what is beside rank 0."""
+    if shutil.which("ip") is None:
+        print("skipped: no ip command")
+        return SKIPPED
+    spaces = Namespaces()
+    try:
+        if not spaces.up():
+            print("skipped: network namespaces are not permitted here")
+            return SKIPPED
+        address = lambda rank: spaces.addresses[0] if rank == 2 else "127.0.0.1"
+        inside = lambda rank: ["ip", "netns", "exec", spaces.names[1 if rank == 2 else 0]]
+        return hold(start_all(program, 3, torch_variables(3, 29501, address), "--model", "dense", "--lowering", "tensor_parallel", before=inside), 3)
+    finally:
+        spaces.down()
+
+
 def main():
     program, what, *rest = sys.argv[1:]
-    needs_mpi = what not in ("variables", "gone", "slurm")
+    needs_mpi = what not in ("variables", "gone", "slurm", "hosts")
     if not os.access(program, os.X_OK) or (needs_mpi and shutil.which("mpirun") is None):
         print("skipped: no program, or no mpirun")
         return SKIPPED

@@ -88,6 +88,7 @@ void try_tables(const ModelSpec& model, int tables, Outcome& outcome) {
       const StepGraph whole = lower(logical, build_strategy(model, {}, form), form);
       const ProofResult result = prove({sharded, whole}, batch, {.seed = 7, .kind = 0, .measured_tolerance = has_recurrent(model)});
       CHECK(result.values.worst_share_ratio <= 1);
+      CHECK(result.values.unheld == 0);
       for (const std::string& mismatch : result.bytes.mismatches) FAIL_CHECK(mismatch);
       ++outcome.proven;
     } catch (const LoweringRefusal&) {

@@ -63,7 +63,7 @@ double mean_magnitude(const std::vector<double>& errors) {
 
 double worst_magnitude(const std::vector<double>& errors) {
   double worst = 0;
-  for (const double error : errors) worst = std::max(worst, std::abs(error));
+  for (const double error : errors) worst = std::isnan(error) ? INFINITY : std::max(worst, std::abs(error));
   return worst;
 }
 
@@ -106,20 +106,14 @@ TEST_CASE("NCCL inside a node of eight is priced within 25 %, 8 % on the mean", 
        {128 * kMi, 398},
        {512 * kMi, 1335}});
   add("h100", kGather, {{kKi, 10.4}, {256 * kKi, 13.6}, {2 * kMi, 22.2}, {16 * kMi, 68.9}, {128 * kMi, 393}});
-  add("h100", kScatter, {{kKi, 10.4}, {256 * kKi, 12.2}, {16 * kMi, 69.7}, {128 * kMi, 382}});
+  add("h100", kScatter, {{kKi, 10.4}, {256 * kKi, 12.2}, {2 * kMi, 17.9}, {16 * kMi, 69.7}, {128 * kMi, 382}});
   add("h100", kExchange, {{256 * kKi, 12.9}, {2 * kMi, 18.6}, {16 * kMi, 75.7}, {128 * kMi, 402}});
   add("b200", kGather, {{kKi, 16.0}, {256 * kKi, 18.4}, {2 * kMi, 24.4}, {128 * kMi, 207}});
-  add("b200", kScatter, {{kKi, 16.7}, {256 * kKi, 18.3}, {2 * kMi, 21.0}});
+  add("b200", kScatter, {{kKi, 16.7}, {256 * kKi, 18.3}, {2 * kMi, 21.0}, {128 * kMi, 208}});
   add("b200", kExchange, {{kKi, 11}, {256 * kKi, 17.5}, {2 * kMi, 22.1}, {16 * kMi, 50.1}, {128 * kMi, 237}});
   const auto errors = errors_of(rows);
   CHECK(mean_magnitude(errors) < 0.08);
   CHECK(worst_magnitude(errors) < 0.25);
-}
-
-// Where the library changes from its low-latency protocol to the bulk one.
-TEST_CASE("two reduce-scatters on eight devices are priced as the others are", "[measured]") {
-  CHECK(worst_magnitude(errors_of({{"h100", 8, kScatter, false, 2 * kMi, 17.9}})) < 0.25);
-  CHECK(worst_magnitude(errors_of({{"b200", 8, kScatter, false, 128 * kMi, 208}})) < 0.25);
 }
 
 TEST_CASE("all-reduces of a CUDA graph on eight H200 are priced within 12 %", "[measured]") {

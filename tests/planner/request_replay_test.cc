@@ -44,10 +44,9 @@ TEST_CASE("Recorded vLLM runs: fitted on one, the others are predicted request b
   INFO("same GPU: TPOT " << same_gpu.tpot_mean_ratio << ", TTFT " << same_gpu.ttft_mean_ratio << " mean "
                          << same_gpu.ttft_median_ratio << " median");
   CHECK(same_gpu.tpot_mean_ratio < 0.05);
-  // Wanted within 15 % on average: the median is, the mean is not, for requests that came before the seats were taken
-  // and waited for a step or two.
-  CHECK_NOFAIL(same_gpu.ttft_mean_ratio < 0.15);
-  CHECK(same_gpu.ttft_mean_ratio < 0.25);
+  // Wanted within 15 % on average: the median is (10 %), the mean is not (21.6 %), for requests that came before the
+  // seats were taken and waited for a step or two.
+  CHECK(same_gpu.ttft_mean_ratio < 0.23);
   CHECK(same_gpu.ttft_median_ratio < 0.15);
   CHECK(same_gpu.ttft_p50_ratio == Approx(1).epsilon(0.15));
   CHECK(same_gpu.ttft_p90_ratio == Approx(1).epsilon(0.15));

@@ -22,7 +22,7 @@ Document row_document(const CheckRow& row) {
   const Comparison& values = row.proof.values;
   // Infinite where a number was not finite.
   const bool finite = values.worst_error_ratio < 1e300;
-  document["values"] = {{"compared", values.values + values.partials}, {"worst_error_ratio", finite ? Document(values.worst_error_ratio) : Document()},
+  document["values"] = {{"compared", values.values + values.partials - values.unheld}, {"unheld", values.unheld}, {"worst_error_ratio", finite ? Document(values.worst_error_ratio) : Document()},
                         {"worst_share_ratio", finite ? Document(values.worst_share_ratio) : Document()}, {"worst_tensor", values.worst_tensor}};
   document["traffic"] = {{"moved_bytes", row.proof.moved_bytes}, {"checks", row.proof.bytes.checks}, {"mismatches", row.proof.bytes.mismatches.size()}};
   document["memory"] = {{"held", held_document(row.held)}, {"ledger", held_document(row.ledger)}};
@@ -35,7 +35,8 @@ Document row_document(const CheckRow& row) {
 
 std::string check_document(const CheckAnswer& answer) {
   Document document = {{"schema", "shardplan.calibrate-check/1"}, {"backend", answer.backend}, {"storage", answer.storage}, {"ranks", answer.ranks},
-                       {"processes", answer.processes}};
+                       {"processes", answer.processes},
+                       {"messages", answer.messages_between_devices ? "nccl" : "host"}};
   const auto count = [&](auto has) { return std::count_if(answer.rows.begin(), answer.rows.end(), has); };
   document["broken"] = count([](const CheckRow& row) { return !row.holds(); });
   document["refused"] = count([](const CheckRow& row) { return !row.refusal.empty(); });

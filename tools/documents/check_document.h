@@ -13,6 +13,7 @@ struct CheckAnswer {
   std::string storage;
   std::int64_t ranks = 0;       // at most
   std::int64_t processes = 1;   // that the ranks lie in
+  bool messages_between_devices = false;   // over NCCL, not through the host
   std::vector<CheckRow> rows;
 };
 

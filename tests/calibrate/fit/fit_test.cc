@@ -5,10 +5,13 @@
 #include "base/errors.h"
 #include "calibrate/fit/fit_tables.h"
 #include "calibrate/fit/foreign_tables.h"
+#include "calibrate/fit/judge_tables.h"
 #include "calibrate/fit/kernel_samples.h"
 #include "calibrate/fit/measurement_files.h"
 #include "calibrate/fit/profile_rows.h"
+#include "costmodel/collectives/collective.h"
 #include "costmodel/kernels/kernel_forms.h"
+#include "hwprofiles/fabric.h"
 #include "tests/base/scratch_folder.h"
 #include "tests/catch.h"
 #include "tests/models/shared_data.h"
@@ -139,6 +142,9 @@ TEST_CASE("Lines of calibrate run are records as well; its header and small oper
   const std::string path = folder.path("records.jsonl");
   write(path, R"({"kind": "header", "schema": "shardplan.records/1", "backend": "cuda", "device": "H200"}
 {"kind": "gemm", "format": "fp8", "m": 64, "n": 4096, "k": 2048, "batch": 1, "ranks": 1, "flops": 1, "bytes": 1, "microseconds": 12.5, "spread": 0, "samples": 9, "device": "H200"}
+{"kind": "gemm", "format": "fp8", "m": 64, "n": 4096, "k": 2048, "batch": 1, "ranks": 1, "flops": 1, "bytes": 1, "microseconds": 11.5, "spread": 0.2, "samples": 7, "device": "H200"}
+{"kind": "gemm", "format": "fp8", "m": 64, "n": 4096, "k": 2048, "batch": 1, "ranks": 1, "flops": 1, "bytes": 1, "microseconds": 14, "spread": 0, "samples": 9, "device": "H200"}
+{"kind": "gemm", "format": "fp8", "m": 65, "n": 4096, "k": 2048, "batch": 1, "ranks": 1, "flops": 1, "bytes": 1, "microseconds": 14, "spread": 0, "samples": 9, "device": "H200"}
 {"kind": "elementwise", "format": "", "op": "norm", "rows": 4, "row_bytes": 64, "ranks": 1, "microseconds": 1.0, "spread": 0, "samples": 9, "device": "H200"}
 {"kind": "all_reduce", "format": "", "group": 8, "message_bytes": 4096, "ranks": 8, "microseconds": 20, "spread": 0, "samples": 9, "device": "H200"}
 )");
@@ -149,7 +155,11 @@ TEST_CASE("Lines of calibrate run are records as well; its header and small oper
   CHECK(comm.cells.front().swept == 4096);
   CHECK(comm.number(0, "num_gpus") == 8);
   CHECK(comm.text(0, "nccl_dtype") == "int8");
+  REQUIRE(gemm.cells.size() == 2);   // three rounds of the first are one, its fastest
+  CHECK(gemm.rows.size() == 2);
   CHECK(gemm.cells.front().swept == 64);
+  CHECK(gemm.cells.front().microseconds == 11.5);
+  CHECK(gemm.cells.back().swept == 65);
   CHECK(gemm.number(0, "k") == 2048);
   CHECK(gemm.text(0, "gemm_dtype") == "fp8");
 }
@@ -199,14 +209,21 @@ void check_refit(const FitOutcome& fit, const HardwareProfile& hardware) {
     const double* p = fit.model.parameters.data() + 5 * r;
     CHECK(row.fit.on.find(fit.model.fit.on + ";") != std::string::npos);
     CHECK(row.fit.held_out_median == Approx(fit.model.fit.held_out_median).margin(6e-4));
+    CHECK(row.fit.points == fit.model.fit.points);
     CHECK(row.base.value() * 1e6 == Approx(p[0]).epsilon(2e-3));
     CHECK(row.per_rank.value() * 1e6 == Approx(p[1]).epsilon(2e-3));
     CHECK(row.efficiency == Approx(p[2]).epsilon(2e-3));
+    CHECK(static_cast<double>(row.half.value()) * 1e-6 == Approx(p[3]).epsilon(2e-3));
     CHECK(row.ramp == Approx(p[4]).epsilon(2e-3));
   }
   if (!fit.collectives.empty()) return;
   const KernelModel& row = hardware.kernel_models.at(fit.key);
-  for (std::size_t i = 0; i < row.parameters.size(); ++i) CHECK(row.parameters[i] == Approx(fit.model.parameters[i]).epsilon(2e-2));
+  CHECK(row.fit.on.find(fit.model.fit.on + ";") != std::string::npos);
+  CHECK(row.fit.points == fit.model.fit.points);
+  CHECK(row.fit.held_out_median == Approx(fit.model.fit.held_out_median).margin(6e-4));
+  CHECK(row.fit.held_out_mean == Approx(fit.model.fit.held_out_mean).margin(6e-4));
+  REQUIRE(row.parameters.size() == fit.model.parameters.size());
+  for (std::size_t i = 0; i < row.parameters.size(); ++i) CHECK(row.parameters[i] == Approx(fit.model.parameters[i]).epsilon(2e-3));
 }
 
 TEST_CASE("A fit of the tables that the catalog names gives the catalog's rows") {
@@ -229,6 +246,34 @@ TEST_CASE("A fit of the tables that the catalog names gives the catalog's rows")
     for (const char* table : machine.tables) tables.push_back(read_measured_table(*folder + "/" + machine.folder + "/" + table + ".csv"));
     for (const FitOutcome& fit : fit_tables(tables, hardware).fits) check_refit(fit, hardware);
   }
+}
+
+TEST_CASE("A profile without a row for small messages is judged by the one it has") {
+  HardwareProfile hardware = load_hardware("h200-sxm");
+  std::erase_if(hardware.collectives, [](const auto& row) { return row.first.starts_with("ll_"); });
+  MeasuredTable table;
+  table.family = "comm";
+  table.backend = "nccl";
+  table.version = "2.29.2";
+  table.table = "nccl_perf";
+  table.columns = {"op_name", "nccl_dtype", "num_gpus"};
+  for (const double bytes : {1024.0, 65536.0, 16777216.0}) {
+    table.cells.push_back({table.rows.size(), bytes, 30.0, 1});
+    table.rows.push_back({"all_gather", "int8", "8"});
+    table.lines.push_back(1);
+  }
+  const std::vector<JudgedRow> rows = judge_table(table, hardware, 1);
+  REQUIRE(rows.size() == 1);
+  REQUIRE(rows.front().has_row);
+  CHECK(rows.front().key == "all_gather");
+  const std::vector<int> group{0, 1, 2, 3, 4, 5, 6, 7};
+  const GroupLinks links = Fabric(hardware, 8).links(group);
+  for (std::size_t i = 0; i < table.cells.size(); ++i) {
+    const CollectiveRequest request{.kind = CollectiveKind::kAllGather, .message_bytes = table.cells[i].swept, .sent_bytes = 0, .source = {}};
+    CHECK(rows.front().samples[i].predicted_us == Approx(price_collective(request, links, hardware, PriceMode::kCalibrated).time.value() * 1e6).epsilon(1e-6));
+  }
+  hardware.collectives.erase("all_gather");
+  CHECK_FALSE(judge_table(table, hardware, 1).front().has_row);
 }
 
 TEST_CASE("Of a library's releases the newest answers, and of several libraries that of most samples is plain") {

@@ -90,9 +90,30 @@ TEST_CASE("a file that was cut in the middle of a line goes on after its last wh
 TEST_CASE("a file cut inside its header begins anew") {
   const ScratchFolder folder;
   const std::string path = folder.path("records.jsonl");
-  std::ofstream(path) << "{\"kind\": \"hea";
+  std::ofstream(path) << "{\"kind\":\"hea";
   RecordWriter(path, made_header()).append(made_record(4, 1.5));
   CHECK(read_records(path).records.size() == 1);
+}
+
+TEST_CASE("another file's only line is not taken for a cut header, and stays") {
+  const ScratchFolder folder;
+  const std::string path = folder.path("profile.json");
+  std::ofstream(path) << "{\"schema\": \"hardware-1\"}";
+  CHECK(said<InputError>([&] { RecordWriter writer(path, made_header()); }).find("profile.json:1") !=
+        std::string::npos);
+  CHECK(std::filesystem::file_size(path) == 24);
+}
+
+TEST_CASE("two runs do not write one file") {
+  const ScratchFolder folder;
+  const std::string path = folder.path("records.jsonl");
+  {
+    RecordWriter writer(path, made_header());
+    CHECK(said<InputError>([&] { RecordWriter second(path, made_header()); }).find("another calibrate run") !=
+          std::string::npos);
+    writer.append(made_record(4, 1.5));
+  }
+  CHECK(RecordWriter(path, made_header()).size() == 1);
 }
 
 TEST_CASE("records of another device or made with another library are not mixed") {
@@ -181,8 +202,9 @@ TEST_CASE("the fit of made-up records finds the coefficients that made them, ope
 
 TEST_CASE("records without a product are no machine") {
   RecordFile file{.header = made_header(), .records = {made_record(1, 2), made_record(2, 3)}};
-  CHECK(said<InputError>([&] { static_cast<void>(fit_records(file, "made")); }).find("hold no product") !=
-        std::string::npos);
+  CHECK(said<InputError>([&] {
+          static_cast<void>(fit_records(file, "made"));
+        }).find("no product is among the records") != std::string::npos);
 }
 
 }  // namespace

@@ -56,10 +56,12 @@ void require_alike(Transport& transport, std::map<std::string, std::string> libr
 }
 
 // Numbers go from device to device where each rank has its own.
-std::shared_ptr<Transport> between_devices(DeviceBackend& device, std::shared_ptr<Transport> envelopes, std::chrono::milliseconds timeout) {
-  auto mover = device.mover(*envelopes, timeout);
-  if (mover == nullptr) return envelopes;
-  return std::make_shared<PayloadTransport>(std::move(envelopes), std::move(mover));
+void send_between_devices(CalibrationBackend& backend, std::shared_ptr<Transport> envelopes, std::chrono::milliseconds timeout) {
+  if (backend.device == nullptr) return;
+  auto mover = backend.device->mover(*envelopes, timeout);
+  if (mover == nullptr) return;
+  backend.messages_between_devices = true;
+  backend.transport = std::make_shared<PayloadTransport>(std::move(envelopes), std::move(mover));
 }
 
 }  // namespace
@@ -67,21 +69,22 @@ std::shared_ptr<Transport> between_devices(DeviceBackend& device, std::shared_pt
 FlagGroup backend_flags(BackendFlags& flags) {
   return {"Ranks",
           {choice_flag<bool>("--backend", "where kernels run (default: host)", flags.cuda, {{"host", false}, {"cuda", true}}),
-           count_flag("--ranks", "ranks to use (default: the launcher's processes; else 4 threads)", flags.ranks, {1, kMostRanks}),
-           count_flag("--timeout-ms", "how long a rank waits for another before it is called lost (default: 10000)", flags.timeout_ms, {1, 3'600'000})}};
+           count_flag("--ranks", fmt::format("ranks to use (default: the launcher's processes; else {} threads)", flags.ranks_otherwise), flags.ranks, {1, kMostRanks}),
+           count_flag("--timeout-ms", fmt::format("how long a rank waits for another before it is called lost (default: {})", flags.timeout_otherwise), flags.timeout_ms,
+                      {1, 3'600'000})}};
 }
 
-CalibrationBackend open_backend(const BackendFlags& flags, std::int64_t otherwise) {
+CalibrationBackend open_backend(const BackendFlags& flags) {
   CalibrationBackend backend;
   if (flags.cuda) {
     backend.name = "cuda";
     backend.device = load_device("shardplan_cuda.so");
   }
-  backend.timeout = std::chrono::milliseconds(flags.timeout_ms.value_or(10000));
+  backend.timeout = std::chrono::milliseconds(flags.timeout_ms.value_or(flags.timeout_otherwise));
   backend.transport = launched_transport(backend.timeout);
   if (backend.transport == nullptr) {
-    backend.ranks = flags.ranks.value_or(otherwise);
-    if (backend.device != nullptr) backend.transport = between_devices(*backend.device, std::make_shared<ThreadTransport>(static_cast<int>(backend.ranks)), backend.timeout);
+    backend.ranks = flags.ranks.value_or(flags.ranks_otherwise);
+    send_between_devices(backend, std::make_shared<ThreadTransport>(static_cast<int>(backend.ranks)), backend.timeout);
     return backend;
   }
   if (backend.transport->several_processes()) {
@@ -93,7 +96,7 @@ CalibrationBackend open_backend(const BackendFlags& flags, std::int64_t otherwis
   if (backend.ranks > processes) {
     throw InputError("--ranks", fmt::format("{} ranks, but the launcher started {} processes", backend.ranks, processes), fmt::format("at most {}", processes));
   }
-  if (backend.device != nullptr) backend.transport = between_devices(*backend.device, backend.transport, std::max(backend.timeout, kLeastPatience));
+  send_between_devices(backend, backend.transport, std::max(backend.timeout, kLeastPatience));
   return backend;
 }
 

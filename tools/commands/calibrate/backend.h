@@ -13,6 +13,8 @@ namespace shardplan {
 
 struct BackendFlags {
   bool cuda = false;
+  std::int64_t ranks_otherwise = 4;          // when neither a flag nor a launcher says
+  std::int64_t timeout_otherwise = 10'000;   // ms
   std::optional<std::int64_t> ranks;
   std::optional<std::int64_t> timeout_ms;
 };
@@ -22,6 +24,7 @@ struct CalibrationBackend {
   const char* name = "host";
   std::shared_ptr<DeviceBackend> device;     // nullptr: the host
   std::shared_ptr<Transport> transport;      // nullptr: threads of this process
+  bool messages_between_devices = false;     // over NCCL; else through the host: ranks share a device, or are the host's
   std::int64_t ranks = 1;
   // nullptr: the host's.
   [[nodiscard]] const Kernels* kernels(Storage storage) const { return device == nullptr ? nullptr : &device->kernels(storage); }
@@ -29,8 +32,8 @@ struct CalibrationBackend {
   std::chrono::milliseconds timeout{10000};
 };
 
-// `otherwise`: ranks when neither a flag nor a launcher says. InputError when more ranks are asked for than processes were
+// InputError when more ranks are asked for than processes were
 // launched; EnvironmentError without a device.
-[[nodiscard]] CalibrationBackend open_backend(const BackendFlags& flags, std::int64_t otherwise);
+[[nodiscard]] CalibrationBackend open_backend(const BackendFlags& flags);
 
 }  // namespace shardplan

@@ -71,7 +71,7 @@ std::vector<CheckCase> cases_of(const CheckFlags& flags, std::int64_t ranks) {
 
 CheckAnswer answer_of(const CheckFlags& flags, const CalibrationBackend& backend) {
   CheckAnswer answer{.backend = backend.name, .storage = flags.storage == Storage::kFp32 ? "fp32" : "bf16", .ranks = backend.ranks,
-                     .processes = backend.transport == nullptr ? 1 : backend.transport->ranks()};
+                     .processes = backend.transport == nullptr ? 1 : backend.transport->ranks(), .messages_between_devices = backend.messages_between_devices};
   std::optional<HardwareProfile> hardware;
   if (!flags.hardware.empty()) hardware = load_hardware(flags.hardware);
   const std::unique_ptr<Tamper> tamper = flags.breakage != nullptr ? flags.breakage->make() : nullptr;
@@ -95,7 +95,7 @@ void run_calibrate_check(const Words& words) {
                          {backend_flags(flags.backend), check_flags(flags), output_flags(output)}, {}};
   if (!parse_command_line(line, words)) return;
   check_output(output);
-  const CalibrationBackend backend = open_backend(flags.backend, 4);
+  const CalibrationBackend backend = open_backend(flags.backend);
   const CheckAnswer answer = answer_of(flags, backend);
   if (!backend.first) return;
   deliver(output, [&] { return check_table(answer); }, [&] { return check_document(answer); });

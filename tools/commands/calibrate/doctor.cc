@@ -30,9 +30,13 @@ struct DoctorFlags {
 Evidence evidence_of(const DoctorFlags& flags, std::optional<HardwareProfile>& hardware) {
   Evidence evidence{.symptom = flags.symptom};
   if (!flags.topology.empty()) evidence.topology = read_topology(read_file(flags.topology, kMostInputBytes), flags.topology);
-  if (!flags.log.empty()) evidence.log = read_nccl_log(read_file(flags.log, kMostInputBytes));
-  if (!flags.sysfs.empty()) evidence.sysfs = read_sysfs(read_file(flags.sysfs, kMostInputBytes));
-  if (!flags.records.empty()) evidence.collectives = read_records(flags.records).records;
+  if (!flags.log.empty()) evidence.log = read_nccl_log(read_file(flags.log, kMostInputBytes), flags.log);
+  if (!flags.sysfs.empty()) evidence.sysfs = read_sysfs(read_file(flags.sysfs, kMostInputBytes), flags.sysfs);
+  if (!flags.records.empty()) {
+    evidence.collectives = read_records(flags.records).records;
+    std::erase_if(evidence.collectives, [](const Record& record) { return !record.is_collective(); });
+    if (evidence.collectives.empty()) throw InputError(flags.records, "no message between ranks is among the records", "calibrate run with --tp above 1");
+  }
   if (!flags.hardware.empty()) evidence.hardware = &hardware.emplace(load_hardware(flags.hardware));
   return evidence;
 }

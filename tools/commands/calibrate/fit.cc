@@ -1,6 +1,7 @@
 #include "tools/commands/calibrate/fit.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/errors.h"
 #include "tools/cli/flag_builders.h"
@@ -16,8 +17,8 @@ constexpr const char* kHelp =
     "RECORDS.jsonl, which calibrate run wrote, become the profile of a new machine: --output FILE.\n"
     "--tables are measurements of a machine that is known (--hardware): wide or long CSV with a .meta.json beside, .jsonl\n"
     "records, nccl-tests output, or folders of CSV; what physics forbids is left out and said. Of one library's releases the\n"
-    "newest answers; where several libraries give the same row that of most samples is plain, the others carry @backend. With --into the rows go into a hardware document, which\n"
-    "--hardware takes; an interrupted fit leaves the old one.\n"
+    "newest answers; where several libraries give the same row that of most samples is plain, the others carry @backend.\n"
+    "With --into the rows go into a hardware document, which --hardware takes; an interrupted fit leaves the old one.\n"
     "--serving FILE fits engine times on serving points: calibrate fit --serving FILE --help.";
 
 }  // namespace
@@ -35,8 +36,14 @@ void run_calibrate_fit(const Words& words) {
                           text_flag("--tables", "LIST", "files and folders of measurements, with commas between", tables),
                           text_flag("--into", "FILE", "the hardware document whose rows are replaced (none)", into)}});
   if (!parse_command_line(line, words)) return;
-  if (records.empty()) return fit_known_machine(hardware, tables, into);
-  if (!tables.empty()) throw InputError("--tables", "contradicts RECORDS.jsonl", "one of them");
+  if (records.empty()) {
+    if (!output.empty()) throw InputError("RECORDS.jsonl", "is missing", "what calibrate run wrote; rows of --tables go --into a file");
+    if (hardware.empty() && tables.empty()) throw InputError("calibrate fit", "is given no measurements", "RECORDS.jsonl, --tables or --serving");
+    return fit_known_machine(hardware, tables, into);
+  }
+  for (const auto& [flag, value] : {std::pair{"--tables", tables}, {"--into", into}, {"--hardware", hardware}}) {
+    if (!value.empty()) throw InputError(flag, "contradicts RECORDS.jsonl, which makes a machine of its own", "one of them");
+  }
   fit_new_machine(records, output, name);
 }
 

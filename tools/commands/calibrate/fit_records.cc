@@ -23,7 +23,8 @@ std::string fit_table(const RecordFit& fit) {
     const std::string form = row.roofline ? "roofline" : row.collectives.empty() ? std::string(form_name(row.model.form)) : "collective";
     const bool judged = row.held_out > 0;
     table.add_row({row.key, form, fmt::format("{:.2f}", row.model.parameters[0]), std::to_string(row.model.fit.points), std::to_string(row.held_out),
-                   judged ? percent(row.model.fit.held_out_mean) : "-", judged ? percent(row.model.fit.held_out_median) : "-", percent(row.held_out_p90)});
+                   judged ? percent(row.model.fit.held_out_mean) : "-", judged ? percent(row.model.fit.held_out_median) : "-",
+                   judged ? percent(row.held_out_p90) : "-"});
   }
   return fmt::format("Peak {:.4g} GFLOP/s, memory {:.4g} GB/s, between ranks {:.4g} GB/s: the best of the records.\n", fit.rates.peak_flops_per_us * 1e-3,
                      fit.rates.bandwidth_bytes_per_us * 1e-3, fit.rates.link_bytes_per_us * 1e-3) +

@@ -31,13 +31,13 @@ std::string fits_table(const TableFits& fits) {
   for (const FitOutcome& fit : fits.fits) {
     const bool judged = fit.held_out > 0;
     table.add_row({fit.key, std::to_string(fit.model.fit.points), std::to_string(fit.held_out), judged ? percent(fit.model.fit.held_out_mean) : "-",
-                   judged ? percent(fit.model.fit.held_out_median) : "-", percent(fit.held_out_p90), percent(fit.bias),
+                   judged ? percent(fit.model.fit.held_out_median) : "-", judged ? percent(fit.held_out_p90) : "-", percent(fit.bias),
                    fmt::format("{:.2f}", fit.model.spread.p10), fmt::format("{:.2f}", fit.model.spread.p90), fit.model.fit.on});
     note(fit);
   }
   std::string text = table.empty() ? "nothing to fit\n" : table.text();
   for (const FitOutcome& fit : fits.refused) {
-    text += fmt::format("refused: {} of {}\n", fit.key, fit.model.fit.on);
+    text += fmt::format("refused: {} of {}: {} usable samples are too few\n", fit.key, fit.model.fit.on, fit.model.fit.points);
     note(fit);
   }
   return dropped.empty() ? text : text + "\nleft out\n" + dropped;

@@ -35,7 +35,7 @@ struct RunFlags {
 struct RunCounts {
   std::int64_t measured = 0;
   std::int64_t known = 0;
-  std::int64_t beyond = 0;   // need more ranks than there are, or are not measured by the backend
+  std::int64_t beyond = 0;   // not measured by the backend
 };
 
 Record record_of(const NodeCase& c, const NodeTiming& timing, const std::string& device) {
@@ -53,18 +53,19 @@ std::optional<NodeTiming> measured(const NodeCase& c, const CalibrationBackend& 
 }
 
 RunCounts measure_all(const RunFlags& flags, const CalibrationBackend& backend) {
-  const auto cases = node_cases(make_run_plan(flags.steps));
+  const RunPlan plan = make_run_plan(flags.steps);
+  check_degrees(flags.steps, plan, backend.device == nullptr ? std::optional(backend.ranks) : std::nullopt);
+  const auto cases = node_cases(plan);
   RecordHeader header = backend.device != nullptr ? backend.device->header() : host_header();
   header.program = program_version();
   RecordWriter writer(backend.first ? flags.records : "/dev/null", header);
   const NodeTimerOptions options{.rule = {.most_seconds = flags.seconds.value_or(0.5)}, .cache_bytes = header.last_level_cache_bytes,
-                                 .transport = backend.transport};
+                                 .transport = backend.transport, .timeout = backend.timeout};
   Progress progress("run", static_cast<std::int64_t>(cases.size()) * flags.rounds.value_or(1));
   RunCounts counts;
   for (int round = 1; round <= flags.rounds.value_or(1); ++round) {   // one after the other, so that a shape's rounds lie apart in time
     for (const NodeCase& c : cases) {
-      if (backend.device == nullptr && c.ranks > backend.ranks) counts.beyond += round == 1 ? 1 : 0;
-      else if (writer.rounds(c.key()) >= round) ++counts.known;
+      if (writer.rounds(c.key()) >= round) ++counts.known;
       else {
         const auto timing = measured(c, backend, options);
         if (timing) {
@@ -83,7 +84,7 @@ RunCounts measure_all(const RunFlags& flags, const CalibrationBackend& backend) 
 }  // namespace
 
 void run_calibrate_run(const Words& words) {
-  RunFlags flags;
+  RunFlags flags{.backend = {.ranks_otherwise = 2, .timeout_otherwise = 20'000}};
   CommandLine line{"shardplan calibrate run", kHelp,
                    "shardplan calibrate run --backend host --ranks 2 --model dense --tp 1,2 --records records.jsonl",
                    {backend_flags(flags.backend), step_set_flags(flags.steps)}, {}};
@@ -94,10 +95,11 @@ void run_calibrate_run(const Words& words) {
   if (!parse_command_line(line, words)) return;
   if (flags.records.empty()) throw InputError("--records", "is missing", "a file name");
   check_output({.file = flags.records});
-  const CalibrationBackend backend = open_backend(flags.backend, 2);
+  const CalibrationBackend backend = open_backend(flags.backend);
   if (backend.transport != nullptr && backend.transport->several_processes()) throw InputError("calibrate run", "was started by a launcher", "one process: its ranks are threads of the host backend");
   const RunCounts counts = measure_all(flags, backend);
-  write_standard_output(fmt::format("{} shapes measured, {} were there, {} cannot be measured here: {}\n", counts.measured, counts.known, counts.beyond, flags.records));
+  write_standard_output(fmt::format("{} shapes measured, {} were there{}: {}\n", counts.measured, counts.known,
+                                    counts.beyond > 0 ? fmt::format(", {} are not measured on {}", counts.beyond, backend.name) : "", flags.records));
 }
 
 }  // namespace shardplan

@@ -2,6 +2,7 @@
 
 #include "base/errors.h"
 #include "calibrate/small_models.h"
+#include "costmodel/lowering/registry.h"
 #include "models/catalog.h"
 #include "tools/cli/values.h"
 
@@ -60,6 +61,24 @@ RunPlan make_run_plan(const StepSetFlags& flags) {
   for (const std::int64_t tokens : flags.prefill) plan.shapes.push_back({.prefill_sequences = 1, .prefill_tokens = tokens});
   if (flags.grid) add_grid(plan);
   return plan;
+}
+
+void check_degrees(const StepSetFlags& flags, const RunPlan& plan, std::optional<std::int64_t> ranks) {
+  for (const std::int64_t tp : flags.tp) {
+    const std::string where = "--tp " + std::to_string(tp);
+    if (ranks && tp > *ranks) throw InputError(where, "needs as many ranks, and there are " + std::to_string(*ranks), "--ranks of that many");
+    for (const ModelSpec& model : plan.models) {
+      std::string wrong;
+      bool allowed = false;
+      for (const ParallelConfig& config : plan.configs) {
+        if (config.tp != tp) continue;
+        const auto violations = check_config(model, config);
+        allowed = allowed || violations.empty();
+        if (!violations.empty() && wrong.empty()) wrong = violations.front().message;
+      }
+      if (!allowed) throw InputError(where, model.name + ": " + wrong, "a degree that the model allows");
+    }
+  }
 }
 
 }  // namespace shardplan

@@ -7,6 +7,7 @@
 
 #include "base/errors.h"
 #include "base/table.h"
+#include "calibrate/run/host_device.h"
 #include "calibrate/run/step_timer.h"
 #include "costmodel/lowering/registry.h"
 #include "tools/cli/flag_builders.h"
@@ -66,16 +67,26 @@ std::string steps_document(const std::vector<StepRow>& rows, const std::vector<s
   return text_of(document);
 }
 
+// The ranks of one machine hold all weights between them, whatever the degree.
+void check_memory(const ModelSpec& model) {
+  const double weights = static_cast<double>(count_parameters(model).total()) * sizeof(float);
+  const double memory = host_header().memory_bytes;
+  if (memory <= 0 || weights < memory) return;
+  throw InputError("--model", fmt::format("{} has {:.1f} GB of weights in fp32, this machine {:.1f} GB of memory", model.name, weights * 1e-9, memory * 1e-9),
+                   "a smaller model, or a config.json with fewer layers");
+}
+
 std::vector<StepRow> measure(const StepSetFlags& flags, const HardwareProfile& hardware, const CalibrationBackend& backend, std::int64_t rounds) {
   const RunPlan plan = make_run_plan(flags);
-  const StepTimerOptions options{.hardware = &hardware, .kernels = backend.kernels(Storage::kFp32), .transport = backend.transport, .rounds = static_cast<int>(rounds)};
+  check_degrees(flags, plan, backend.ranks);
+  for (const ModelSpec& model : plan.models) check_memory(model);
+  const StepTimerOptions options{.hardware = &hardware, .kernels = backend.kernels(Storage::kFp32), .transport = backend.transport, .timeout = backend.timeout, .rounds = static_cast<int>(rounds)};
   std::vector<StepRow> rows;
   for (const ModelSpec& model : plan.models) {
     for (const std::int64_t tp : flags.tp) {
       const ParallelConfig config{.tp = tp, .moe_tp = model.is_moe() ? tp : 1};
       const auto violations = check_config(model, config);
-      if (!violations.empty()) throw InputError("--tp", violations.front().message, "a degree that the model allows");
-      if (tp > backend.ranks) throw InputError("--tp", fmt::format("{} needs more than {} ranks", tp, backend.ranks), "--ranks of that many");
+      if (!violations.empty()) throw InputError(fmt::format("--tp {}", tp), model.name + ": " + violations.front().message, "a degree that the model allows");
       for (StepTiming& timing : time_steps(model, config, plan.shapes, options)) rows.push_back({model.name, std::move(timing)});
     }
   }
@@ -85,7 +96,7 @@ std::vector<StepRow> measure(const StepSetFlags& flags, const HardwareProfile& h
 }  // namespace
 
 void run_calibrate_steps(const Words& words) {
-  BackendFlags backend_choice;
+  BackendFlags backend_choice{.ranks_otherwise = 2, .timeout_otherwise = 60'000};
   StepSetFlags steps;
   std::string hardware;
   std::optional<std::int64_t> rounds;
@@ -100,7 +111,7 @@ void run_calibrate_steps(const Words& words) {
   if (hardware.empty()) throw InputError("--hardware", "is missing", "a profile, such as calibrate fit writes");
   check_output(output);
   const HardwareProfile profile = load_hardware(hardware);
-  const CalibrationBackend backend = open_backend(backend_choice, 2);
+  const CalibrationBackend backend = open_backend(backend_choice);
   const auto rows = measure(steps, profile, backend, rounds.value_or(3));
   if (!backend.first) return;
   deliver(output, [&] { return steps_table(rows, steps.tp); }, [&] { return steps_document(rows, steps.tp); });
