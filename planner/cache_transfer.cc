@@ -7,8 +7,6 @@
 namespace shardplan {
 namespace {
 
-constexpr Seconds kStartUp{2e-3};  // handshake and look-up of blocks, as transfer engines report for small messages
-
 // Ranks that hold the cache of one request.
 std::int64_t ranks_of(const ParallelConfig& config) { return config.pp * config.pcp * config.tp; }
 
@@ -32,7 +30,7 @@ TransferSettings cache_transfer(const PlanRequest& request, const PoolCache& pre
   const auto once = static_cast<double>(cache_bytes_per_token(request.model, *formats_of(request).kv).value());
   TransferSettings out;
   out.bytes_per_token_ratio = std::max(once, stored_bytes(decode));
-  out.start_up = kStartUp;
+  out.start_up = times_of(request).host.hand_over;
   out.sender = rank * static_cast<double>(ranks_of(prefill.config));
   out.receiver = rank * static_cast<double>(ranks_of(decode.config));
   return out;

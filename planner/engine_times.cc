@@ -28,7 +28,8 @@ constexpr std::array<const char*, kTimeTerms> kNames{"step",
                                                      "prefill_elementwise",
                                                      "decode",
                                                      "prefill",
-                                                     "queue"};
+                                                     "queue",
+                                                     "hand_over"};
 
 // nullptr where the version is no number.
 const EngineEra* era_of(const std::vector<EngineEra>& eras, const TimesKey& key) {
@@ -48,7 +49,7 @@ std::string generation(const std::string& architecture) { return architecture.su
 
 const char* name_of(TimeTerm term) { return kNames[static_cast<std::size_t>(term)]; }
 
-bool is_time(TimeTerm term) { return term <= TimeTerm::kPromptToken; }
+bool is_time(TimeTerm term) { return term <= TimeTerm::kPromptToken || term == TimeTerm::kHandOver; }
 
 bool selection_of(const TimesLevel& level, const SelectorValues& values, SelectorValues& out) {
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -91,6 +92,7 @@ EngineTimes EngineTimesTable::times(const std::array<double, kTimeTerms>& log_ra
               .per_layer = Seconds(at(TimeTerm::kLayer)),
               .first_token = Seconds(at(TimeTerm::kRequest)),
               .per_prompt_token = Seconds(at(TimeTerm::kPromptToken)),
+              .hand_over = Seconds(at(TimeTerm::kHandOver)),
               .prefill_launch_per_layer = Seconds(at(TimeTerm::kPrefillLaunch))};
   for (std::size_t part = 0; part < kStepParts; ++part) {
     out.factors.of[part] = of[static_cast<std::size_t>(TimeTerm::kGemm) + part];

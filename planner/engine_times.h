@@ -2,6 +2,7 @@
 //
 //   step    = sum of parts x factors + layers x `layer` + sequences x `sequence` + `step`
 //   a step with prompts is at least layers x `prefill_launch` (a smooth maximum): its launches are not captured
+//   pools:    `hand_over` between a prompt's last step and the start of its cache's way
 //   TTFT   += `request` + isl x `prompt_token`                  (the server path before the engine sees a request)
 //
 // A term's value is a product over *levels*: the prior of the term, times one ratio for each level (by engine, by era
@@ -30,6 +31,7 @@ struct HostCost {
   Seconds per_layer{3e-6};                   // small kernels and gaps that are not in the graph
   Seconds first_token{20e-3};                // server path of a request: tokenise, queue, stream
   Seconds per_prompt_token{0};               // of the server path; the search adds isl of them to first_token
+  Seconds hand_over{100e-3};                 // to the decode pool before the cache moves: router, second server, handshake
   Seconds prefill_launch_per_layer{200e-6};  // a step with prefill is never shorter: launches are not captured
 };
 
@@ -55,8 +57,9 @@ enum class TimeTerm : std::uint8_t {
   kDecode,   // on every part of a decode step: what a user's own points say of the whole
   kPrefill,  // likewise on what prompts add
   kQueue,    // on the part of TTFT spent behind other prompts
+  kHandOver,
 };
-inline constexpr std::size_t kTimeTerms = 21;
+inline constexpr std::size_t kTimeTerms = 22;
 [[nodiscard]] const char* name_of(TimeTerm term);
 [[nodiscard]] bool is_time(TimeTerm term);  // its prior is a time; all others are ratios
 

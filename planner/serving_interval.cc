@@ -84,6 +84,9 @@ EngineTimes moved(const EngineTimes& times, TimeTerm term) {
     case TimeTerm::kPrefill:
       out.prefill_ratio *= up;
       break;
+    case TimeTerm::kHandOver:
+      out.host.hand_over = out.host.hand_over * up;
+      break;
     case TimeTerm::kQueue:
       out.queue_ratio *= up;
       break;

@@ -136,7 +136,8 @@ class Match {
     const double steps = std::max(1.0, osl - 1);
     ServingEstimate out = p;
     out.bound = "";
-    out.tpot = d.tpot + (transfer_ + d.ttft_queue + d.ttft_prefill) / steps;
+    out.ttft = p.ttft + transfer_ + d.ttft_queue;
+    out.tpot = d.tpot + d.ttft_prefill / steps;
     out.decode_step = d.decode_step;
     out.prefill_extra = d.prefill_extra;
     out.e2e = out.ttft + out.tpot * std::max(0.0, osl - 1);

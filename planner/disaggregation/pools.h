@@ -2,9 +2,10 @@
 //
 //   rate     = what both pools sustain: instances * requests/s of one, prompts within the TTFT target, answers within
 //              the TPOT target
-//   TTFT     = the prefill pool's, its queue and host path included; the first token is its own
-//   TPOT     = the decode pool's + (transfer + wait for a place + first step) / (osl - 1)
-//   transfer = cache of a prompt / the slower of the sender's and the receiver's links + start-up (cache_transfer.h)
+//   TTFT     = the prefill pool's, its queue and host path included, + hand-over, transfer and wait for a place: the decode
+//              pool streams the answer, the first token with it
+//   TPOT     = the decode pool's + first step / (osl - 1)
+//   transfer = cache of a prompt / the slower of the sender's and the receiver's links + the engine's hand-over (cache_transfer.h)
 //
 // Each side is searched as any deployment is: prompts as requests of one output token, answers as requests all of whose
 // prompt but one token is cached, for every size of an instance. Then every pair is matched over the numbers of

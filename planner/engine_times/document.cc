@@ -43,6 +43,7 @@ void read_priors(JsonObject& root, EngineTimesTable& table) {
   table.prior[static_cast<std::size_t>(TimeTerm::kPrefillLaunch)] = host.prefill_launch_per_layer.value();
   table.prior[static_cast<std::size_t>(TimeTerm::kRequest)] = host.first_token.value();
   table.prior[static_cast<std::size_t>(TimeTerm::kPromptToken)] = 1e-9;
+  table.prior[static_cast<std::size_t>(TimeTerm::kHandOver)] = host.hand_over.value();
   if (!root.has("priors")) return;
   JsonObject priors = root.object("priors");
   for (const std::string& name : priors.unread_keys()) {
