@@ -9,6 +9,7 @@
 #include "tools/cli/flag_builders.h"
 #include "tools/cli/output.h"
 #include "tools/documents/plan_document.h"
+#include "tools/documents/plan_page.h"
 #include "tools/request/ask.h"
 #include "tools/request/launch_files.h"
 #include "tools/request/make_request.h"
@@ -51,8 +52,12 @@ void run_plan(const Words& words) {
     write_launch_files(chosen_pools->prefill, folder + "/prefill");
     write_launch_files(chosen_pools->decode, folder + "/decode");
   }
-  deliver(output, [&] { return plan_table(request, result) + (pools ? pools_table(*pools, result) : "") + launch_table(chosen, folder) + pools_launch_table(chosen_pools, folder); },
-          [&] { return plan_document(flags, request, result, pools); });
+  const auto text = [&] {
+    const std::string table = plan_table(request, result) + (pools ? pools_table(*pools, result) : "") +
+                              launch_table(chosen, folder) + pools_launch_table(chosen_pools, folder);
+    return is_page(output) ? plan_page(request, result, pools, table) : table;
+  };
+  deliver(output, text, [&] { return plan_document(flags, request, result, pools); });
 }
 
 }  // namespace shardplan
