@@ -199,8 +199,8 @@ void try_traffic(const PlanRequest& request, std::vector<Suggestion>& out) {
   const Plan& best = result.plans.front();
   if (request.workload.concurrency) {
     out.push_back({1 - best.serving.concurrency / static_cast<double>(*request.workload.concurrency),
-                   fmt::format("concurrency {:.0f} instead of {} ({})", best.serving.concurrency,
-                               *request.workload.concurrency, short_text(best.config))});
+                   fmt::format("concurrency {} instead of {} ({})", format_count(best.serving.concurrency),
+                               count_text(*request.workload.concurrency), short_text(best.config))});
   } else {
     out.push_back({1 - best.serving.requests_per_second / *request.workload.requests_per_second,
                    fmt::format("{} requests/s instead of {} ({})", short_number(best.serving.requests_per_second),
