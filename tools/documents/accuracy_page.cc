@@ -8,7 +8,10 @@
 namespace shardplan {
 namespace {
 
-std::string both(const ErrorStats& e) { return fmt::format("{:.1f} / {:.1f}", e.mean_ape * 100, e.median_ape * 100); }
+std::string both(const ErrorStats& e) {
+  if (e.count == 0) return "-";
+  return fmt::format("{:.1f} / {:.1f}", e.mean_ape * 100, e.median_ape * 100);
+}
 
 constexpr const char* kHead =
     "| {} | rows | TPOT | p90 | bias | output tokens/s/GPU | TTFT | TPOT in interval "

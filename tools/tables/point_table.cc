@@ -12,6 +12,7 @@ namespace {
 std::string percent(double ratio) { return fmt::format("{:.1f}", ratio * 100); }
 
 void add_errors(Table& table, const std::string& name, const ErrorStats& e) {
+  if (e.count == 0) return table.add_row({name, "0", "-", "-", "-", "-", "-"});
   table.add_row({name, fmt::format("{}", e.count), percent(e.mean_ape), percent(e.median_ape), percent(e.p90_ape),
                  fmt::format("{:+.1f}", e.bias_median * 100), e.interval_coverage ? percent(*e.interval_coverage) : "-"});
 }

@@ -19,11 +19,18 @@ std::vector<Table::Column> error_columns(const char* first) {
           {"tok/s/GPU mean"},           {"median"}, {"TTFT mean"}, {"median"}};
 }
 
+// "-" of no point.
+std::string percent(const ErrorStats& of, double ErrorStats::*ratio) {
+  return of.count > 0 ? percent(of.*ratio) : "-";
+}
+
 void add_errors(Table& table, const std::string& name, const QuantityErrors& e, bool interval = true) {
-  table.add_row({name, fmt::format("{}", e.tpot.count), percent(e.tpot.mean_ape), percent(e.tpot.median_ape),
-                 percent(e.tpot.p90_ape), fmt::format("{:+.1f}", e.tpot.bias_median * 100),
-                 interval ? coverage(e.tpot) : "", percent(e.throughput.mean_ape),
-                 percent(e.throughput.median_ape), percent(e.ttft.mean_ape), percent(e.ttft.median_ape)});
+  const std::string bias = e.tpot.count > 0 ? fmt::format("{:+.1f}", e.tpot.bias_median * 100) : "-";
+  table.add_row({name, fmt::format("{}", e.tpot.count), percent(e.tpot, &ErrorStats::mean_ape),
+                 percent(e.tpot, &ErrorStats::median_ape), percent(e.tpot, &ErrorStats::p90_ape), bias,
+                 interval ? coverage(e.tpot) : "", percent(e.throughput, &ErrorStats::mean_ape),
+                 percent(e.throughput, &ErrorStats::median_ape), percent(e.ttft, &ErrorStats::mean_ape),
+                 percent(e.ttft, &ErrorStats::median_ape)});
 }
 
 std::string rank_line(const char* who, const RankQuality& rank) {
