@@ -7,6 +7,7 @@
 
 #include "tools/documents/page.h"
 #include "tools/documents/scatter.h"
+#include "tools/tables/error_cells.h"
 
 namespace shardplan {
 namespace {
@@ -15,10 +16,10 @@ constexpr std::size_t kMostDots = 4000;  // of a plot
 
 std::string percent(double ratio) { return fmt::format("{:.1f}", ratio * 100); }
 
-std::string errors_row(const std::string& name, const ErrorStats& e) {
-  return fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:+.1f}</td><td>{}</td></tr>\n",
-                     html_text(name), e.count, percent(e.mean_ape), percent(e.median_ape), percent(e.p90_ape),
-                     e.bias_median * 100, e.interval_coverage ? percent(*e.interval_coverage) : "-");
+std::string errors_row(const std::string& name, const ErrorStats& errors) {
+  const ErrorCells e = cells_of(errors);
+  return fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                     html_text(name), e.count, e.mean, e.median, e.p90, e.bias, e.coverage);
 }
 
 std::string table_head(const char* first) {
