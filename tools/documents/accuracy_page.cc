@@ -5,6 +5,8 @@
 #include <cctype>
 #include <filesystem>
 
+#include "tools/tables/numbers.h"
+
 namespace shardplan {
 namespace {
 
@@ -95,8 +97,8 @@ std::string held_out_of(const PointReport& r, const std::string& row) {
 std::string points_part(const PointReport& r) {
   std::string title = r.kind;
   title.front() = static_cast<char>(std::toupper(title.front()));
-  std::string out = fmt::format("\n# {}\n\n{} files, {} points, {} predicted.\n\n", title, r.files.size(),
-                                measured_points(r), r.overall.count + r.apart.count);
+  std::string out = fmt::format("\n# {}\n\n{}, {}, {} predicted.\n\n", title, counted(std::ssize(r.files), "file"),
+                                counted(measured_points(r), "point"), whole(r.overall.count + r.apart.count));
   for (const std::string& note : r.notes) out += note + "\n\n";
   out += point_head("points") + point_line("all", r.overall);
   if (r.apart.count > 0) out += point_line(r.apart_name, r.apart);

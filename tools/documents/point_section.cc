@@ -8,6 +8,7 @@
 #include "tools/documents/page.h"
 #include "tools/documents/scatter.h"
 #include "tools/tables/error_cells.h"
+#include "tools/tables/numbers.h"
 
 namespace shardplan {
 namespace {
@@ -54,9 +55,9 @@ std::string plots(const PointReport& r) {
 }  // namespace
 
 std::string point_section(const PointReport& r) {
-  std::string out =
-      fmt::format("<h1>Predictions against measured {}</h1>\n<p>{} files, {} points, {} predicted. Errors in %.</p>\n",
-                  html_text(r.kind), r.files.size(), measured_points(r), r.overall.count + r.apart.count);
+  std::string out = fmt::format("<h1>Predictions against measured {}</h1>\n<p>{}, {}, {} predicted. Errors in %.</p>\n",
+                                html_text(r.kind), counted(std::ssize(r.files), "file"),
+                                counted(measured_points(r), "point"), whole(r.overall.count + r.apart.count));
   out += table_head("points") + errors_row("all", r.overall);
   if (r.apart.count > 0) out += errors_row(r.apart_name, r.apart);
   out += "</table>\n" + plots(r);
