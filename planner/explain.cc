@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/short_number.h"
 #include "base/units.h"
 #include "planner/cluster.h"
 #include "planner/deployment.h"
@@ -68,11 +69,33 @@ std::vector<TimeShare> shares_of(const PlanRequest& request, const Plan& plan) {
   return shares;
 }
 
+// What is said of a plan: by the simulation where both of a pair were simulated, by the closed form otherwise.
+struct Said {
+  double score = 0;
+  double per_gpu = 0;  // output tokens/s
+  Seconds ttft, tpot;
+};
+
+Said said_of(const Plan& plan, bool simulated) {
+  if (!simulated)
+    return {plan.score, plan.serving.output_tokens_per_second_per_gpu, plan.serving.ttft, plan.serving.tpot};
+  const SimulatedServing& s = *plan.simulated;
+  return {s.score, s.output_tokens_per_second_per_gpu, s.ttft, s.tpot};
+}
+
+std::string text_of(const Said& said) {
+  return fmt::format("{} output tokens/s per GPU, TTFT {}, TPOT {}", short_number(said.per_gpu),
+                     format_seconds(said.ttft), format_seconds(said.tpot));
+}
+
 std::string winner_text(const PlanRequest& request, const Plan& plan) {
-  return fmt::format("{} on {} of {} GPUs: {:.0f} output tokens/s per GPU, TTFT {}, TPOT {} at {:.0f} requests at once",
-                     short_text(plan.config), plan.config.gpus(), request.gpus,
-                     plan.serving.output_tokens_per_second_per_gpu, format_seconds(plan.serving.ttft),
-                     format_seconds(plan.serving.tpot), plan.serving.concurrency);
+  std::string text =
+      fmt::format("{} on {} of {} GPUs: {} at {} requests at once", short_text(plan.config), plan.config.gpus(),
+                  request.gpus, text_of(said_of(plan, false)), format_count(plan.serving.concurrency));
+  if (plan.simulated)
+    text += fmt::format("; simulated {}, targets {}", text_of(said_of(plan, true)),
+                        plan.simulated->meets_targets ? "met" : "missed");
+  return text;
 }
 
 std::string capacity_text(const PlanRequest& request, const Plan& plan) {
@@ -87,19 +110,18 @@ std::string capacity_text(const PlanRequest& request, const Plan& plan) {
                       : request.workload.concurrency ? "no more were asked for"
                       : has_target                   ? "the latency targets allow no more"
                                                      : "more would gain nothing";
-  return fmt::format("{:.0f} requests run at once in each instance, room for {}: {}", plan.serving.running, room,
-                     limit);
+  return fmt::format("{} requests run at once in each instance, room for {}: {}", format_count(plan.serving.running),
+                     format_count(static_cast<double>(room)), limit);
 }
 
 void compare(const PlanResult& result, Explanation& out) {
   if (result.plans.size() < 2) return;
-  const Plan& first = result.plans[0];
-  const Plan& second = result.plans[1];
+  const bool simulated = result.plans[0].simulated && result.plans[1].simulated;
+  const Said first = said_of(result.plans[0], simulated);
+  const Said second = said_of(result.plans[1], simulated);
   out.margin_ratio = second.score > 0 ? first.score / second.score - 1 : 0;
-  out.runner_up =
-      fmt::format("{} is {:.1f} % behind: {:.0f} output tokens/s per GPU, TTFT {}, TPOT {}", short_text(second.config),
-                  out.margin_ratio * 100, second.serving.output_tokens_per_second_per_gpu,
-                  format_seconds(second.serving.ttft), format_seconds(second.serving.tpot));
+  out.runner_up = fmt::format("{} is {:.1f} % behind{}: {}", short_text(result.plans[1].config), out.margin_ratio * 100,
+                              simulated ? ", simulated" : "", text_of(second));
 }
 
 }  // namespace

@@ -38,11 +38,9 @@ Finding dense_width(const RuleFacts& f) {
   return when(f.config.dense_tp > 0 && f.config.dense_tp != f.config.tp, f.config.dense_tp);
 }
 
-}  // namespace
-
-const std::vector<EngineRule>& rtp_llm_rules() {
+std::vector<EngineRule> size_rules() {
   const auto error = Severity::kError;
-  static const std::vector<EngineRule> rules{
+  return {
       {"rtp_llm_family", {}, error, "RTP-LLM has no class for such a model", unknown_family},
       {"rtp_llm_no_pp", {}, error, "RTP-LLM has no pipeline parallelism: pp {value} must be 1", pipeline},
       {"rtp_llm_no_pcp",
@@ -68,6 +66,12 @@ const std::vector<EngineRule>& rtp_llm_rules() {
        "dp_size {value} on a dense model copies the whole model: use replicas",
        dense_attention_dp},
       {"rtp_llm_dense_tp", {}, error, "dense layers run at tp_size {tp}, not at {value}", dense_width},
+  };
+}
+
+std::vector<EngineRule> expert_rules() {
+  const auto error = Severity::kError;
+  return {
       {"rtp_llm_ep_size", {}, error, "ep_size must be 1 or tp_size x dp_size = {stage}, not {value}", ep_size},
       {"rtp_llm_ep1_needs_dp1",
        {},
@@ -97,6 +101,12 @@ const std::vector<EngineRule>& rtp_llm_rules() {
        error,
        "overlap of expert communication with compute is not planned for RTP-LLM",
        overlap},
+  };
+}
+
+std::vector<EngineRule> block_rules() {
+  const auto error = Severity::kError;
+  return {
       {"rtp_llm_fp8_block_experts",
        {},
        error,
@@ -123,6 +133,12 @@ const std::vector<EngineRule>& rtp_llm_rules() {
        "tp_size {tp} leaves the {value}-GPU domain: every all-reduce crosses the network",
        tp_beyond_domain},
   };
+}
+
+}  // namespace
+
+const std::vector<EngineRule>& rtp_llm_rules() {
+  static const std::vector<EngineRule> rules = joined_rules({size_rules(), expert_rules(), block_rules()});
   return rules;
 }
 

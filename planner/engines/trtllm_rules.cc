@@ -161,6 +161,12 @@ std::vector<EngineRule> expert_rules() {
        error,
        "overlap of expert communication with compute is not a switch of TensorRT-LLM",
        overlap},
+  };
+}
+
+std::vector<EngineRule> block_rules() {
+  const auto error = Severity::kError;
+  return {
       {"trtllm_fp8_block_experts",
        {},
        error,
@@ -189,7 +195,7 @@ std::vector<EngineRule> expert_rules() {
 }  // namespace
 
 const std::vector<EngineRule>& trtllm_rules() {
-  static const std::vector<EngineRule> rules = joined_rules({attention_rules(), expert_rules()});
+  static const std::vector<EngineRule> rules = joined_rules({attention_rules(), expert_rules(), block_rules()});
   return rules;
 }
 

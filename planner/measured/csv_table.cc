@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/byte_order_mark.h"
 #include "base/errors.h"
 #include "base/suggest.h"
 
@@ -46,10 +47,12 @@ std::vector<std::string> take_line(std::string_view& text, const std::string& wh
 }  // namespace
 
 std::vector<std::string> csv_header(std::string_view text, const std::string& file) {
+  text = without_byte_order_mark(text);
   return take_line(text, file + ": line 1");
 }
 
 CsvTable::CsvTable(std::string file, std::string_view text) : file_(std::move(file)) {
+  text = without_byte_order_mark(text);
   if (text.empty()) throw InputError(file_, "is empty", "a header line and rows");
   std::int64_t line = 1;
   const auto lines_in = [](std::string_view part) { return std::count(part.begin(), part.end(), '\n'); };

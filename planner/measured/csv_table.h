@@ -1,6 +1,6 @@
 // A table of comma-separated values, strictly: a header of distinct names, then rows of as many cells.
 //
-// Cells may be quoted; lines may end in CRLF; empty lines at the end are ignored. Errors name file, line and column,
+// Cells may be quoted; lines may end in CRLF; a byte-order mark and empty lines at the end are ignored. Errors name file, line and column,
 // and a bad table is refused whole.
 #pragma once
 

@@ -81,7 +81,7 @@ void add_row(const Filled& to, const JudgedRow& row) {
   PointReport& r = to.report;
   const std::string family = family_of(row.key);
   for (const auto& [why, count] : row.dropped) r.left_out[why] += count;
-  if (!row.has_row) {
+  if (!row.has_row && !row.samples.empty()) {
     r.not_predicted[fmt::format("{} has no row {}", to.hardware.name, row.key)] +=
         static_cast<std::int64_t>(row.samples.size());
   }

@@ -1,8 +1,12 @@
 #include "planner/measured/report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "base/errors.h"
 #include "planner/measured/disaggregated_rows.h"
 #include "planner/measured/simulated_rows.h"
 
@@ -114,6 +118,17 @@ std::vector<ServingRow> rows_of_quality(const std::vector<ServingRow>& rows, con
   return out;
 }
 
+namespace {
+
+// "A, B": those that are there.
+std::string qualities_of(const std::vector<ServingRow>& rows) {
+  std::set<std::string> names;
+  for (const ServingRow& row : rows) names.insert(row.quality);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
 ValidateReport validate_serving(const CsvTable& table, const ValidateOptions& options) {
   ValidateReport r;
   r.file = table.file();
@@ -123,6 +138,8 @@ ValidateReport validate_serving(const CsvTable& table, const ValidateOptions& op
     const std::vector<ServingRow> all = read_serving_rows(table);
     r.rows = rows_of_quality(all, options.qualities);
     r.left_out = static_cast<std::int64_t>(all.size() - r.rows.size());
+    if (r.rows.empty())
+      throw InputError(table.file(), fmt::format("has no row of quality {}", options.qualities), qualities_of(all));
     r.priced = price_rows(r.rows, table);
     judge_by_loop(r, options);
     if (options.folds)

@@ -199,8 +199,8 @@ void try_traffic(const PlanRequest& request, std::vector<Suggestion>& out) {
   const Plan& best = result.plans.front();
   if (request.workload.concurrency) {
     out.push_back({1 - best.serving.concurrency / static_cast<double>(*request.workload.concurrency),
-                   fmt::format("concurrency {:.0f} instead of {} ({})", best.serving.concurrency,
-                               *request.workload.concurrency, short_text(best.config))});
+                   fmt::format("concurrency {} instead of {} ({})", format_count(best.serving.concurrency),
+                               count_text(*request.workload.concurrency), short_text(best.config))});
   } else {
     out.push_back({1 - best.serving.requests_per_second / *request.workload.requests_per_second,
                    fmt::format("{} requests/s instead of {} ({})", short_number(best.serving.requests_per_second),
@@ -217,6 +217,23 @@ std::vector<std::string> other_engines(const PlanRequest& request) {
   std::vector<std::string> texts;
   for (const Engine& engine : engines()) {
     if (engine.exports && !refuses_model(engine, request)) texts.push_back(fmt::format("--engine {}", engine.name));
+  }
+  return texts;
+}
+
+// Where no layout has what the flags ask for: those that one has without.
+std::vector<std::string> flags_too_many(const PlanRequest& request) {
+  std::vector<std::string> texts;
+  if (request.fixed_names.empty() || !enumerate_tables(request).empty()) return texts;
+  for (const std::string& name : request.fixed_names) {
+    PlanRequest free = request;
+    std::erase(free.fixed_names, name);
+    if (enumerate_tables(free).empty()) continue;
+    std::string flag = name;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    const bool of_experts = flag == "ep" || flag.starts_with("moe-") || flag == "redundant-experts";
+    const char* const why = of_experts && !request.model.is_moe() ? ": the model has no routed experts" : "";
+    texts.push_back(fmt::format("no --{}{}", flag, why));
   }
   return texts;
 }
@@ -258,6 +275,7 @@ std::vector<std::string> nearest_feasible(const PlanRequest& request, std::int64
   if (refuses_model(engine_of(request), request)) return other_engines(request);
   if (request.fixed.variant.speculative_tokens > 0 && request.model.mtp_modules == 0)
     return {"no --speculative-tokens: the model has no MTP module to draft with"};
+  if (auto flags = flags_too_many(request); !flags.empty()) return flags;
   const MemoryReach reach = memory_reach(request);
   if (reach.unsupported) return {};
   const bool too_slow = refused.nearest("tpot").rejection != nullptr || refused.nearest("ttft").rejection != nullptr;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/short_number.h"
 #include "planner/targets.h"
 
 namespace shardplan {
@@ -19,7 +20,7 @@ std::string score_text(const PlanRequest& request, const Costed& c) {
     case Objective::kGpus:
       return fmt::format("{} GPUs", c.config.gpus());
     default:
-      return fmt::format("{:.0f} tokens/s/GPU", c.serving.output_tokens_per_second_per_gpu);
+      return short_number(c.serving.output_tokens_per_second_per_gpu) + " tokens/s/GPU";
   }
 }
 
@@ -51,9 +52,9 @@ std::vector<Costed> keep_best(const PlanRequest& request, const std::vector<Cost
     if (request.objective == Objective::kThroughput && !kept.empty() &&
         per_gpu > kept.back().serving.output_tokens_per_second_per_gpu * (1 + 1e-6)) {
       refused.add(c.config, "idle_gpus", 0, [&]() -> Refusal {
-        return {fmt::format("{} of {} GPUs reach {:.0f} tokens/s ({:.0f} per used GPU); the winner has {:.0f} tokens/s",
-                            c.config.gpus(), request.gpus, c.serving.output_tokens_per_second, per_gpu,
-                            kept.front().serving.output_tokens_per_second),
+        return {fmt::format("{} of {} GPUs reach {} tokens/s ({} per used GPU); the winner has {} tokens/s",
+                            c.config.gpus(), request.gpus, short_number(c.serving.output_tokens_per_second),
+                            short_number(per_gpu), short_number(kept.front().serving.output_tokens_per_second)),
                 "--objective cost ranks by used GPUs"};
       });
       continue;

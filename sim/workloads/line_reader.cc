@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/byte_order_mark.h"
 #include "base/errors.h"
 
 namespace shardplan {
@@ -32,6 +33,7 @@ bool LineReader::read_line() {
     if (line_.size() > kMaxLineBytes) throw InputError(where(), "is longer than 16 MiB", "one request per line");
   }
   if (!line_.empty() && line_.back() == '\r') line_.pop_back();
+  if (number_ == 1) line_.erase(0, line_.size() - without_byte_order_mark(line_).size());
   return true;
 }
 

@@ -14,6 +14,21 @@ bool any_contains(const std::vector<std::string>& lines, const std::string& text
                      [&text](const std::string& line) { return line.find(text) != std::string::npos; });
 }
 
+TEST_CASE("Flags that no layout agrees with are named") {
+  PlanRequest request = request_for({.model = "llama-3.1-8b", .hardware = "h100-sxm", .gpus = 8});
+  fix(request,
+      [] {
+        ParallelConfig c;
+        c.ep = 4;
+        c.tp = 2;
+        return c;
+      }(),
+      {"tp", "ep"});
+  CHECK(search_plans(request).nearest_feasible == std::vector<std::string>{"no --ep: the model has no routed experts"});
+  request.fixed_names = {"tp"};
+  CHECK(!search_plans(request).plans.empty());
+}
+
 // A report against another planner: weights alone exceed 80 GB, yet a TTFT was given.
 TEST_CASE("Llama-3.1-405B on one H100 is refused before any time is told") {
   const PlanResult result = search_plans(request_for({.model = "llama-3.1-405b", .hardware = "h100-sxm", .gpus = 1}));

@@ -40,7 +40,7 @@ std::string complaint(const std::string& text) {
 }
 
 TEST_CASE("An Azure trace counts from its first row, to 100 ns, over midnight") {
-  const TraceFile file("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 23:59:59.9999999,374,44\r\n2023-11-17 00:00:00.5000000,396,109\n");
+  const TraceFile file("\xEF\xBB\xBFTIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 23:59:59.9999999,374,44\r\n2023-11-17 00:00:00.5000000,396,109\n");
   const auto rows = read_all(file.path());
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].arrival == SimTime(0));

@@ -2,6 +2,8 @@
 #include "models/catalog.h"
 #include "tests/catch.h"
 #include "tools/documents/page.h"
+#include "tools/documents/plan_page.h"
+#include "tools/documents/plot.h"
 #include "tools/documents/simulate_document.h"
 #include "tools/documents/validate_page.h"
 #include "tools/tables/simulate_table.h"
@@ -40,6 +42,34 @@ TEST_CASE("A simulation says of how many requests its plots are not") {
   CHECK(simulate_table(answer, {}).find("leave out 3,000 more") != std::string::npos);
   answer.not_kept = 0;
   CHECK(simulate_table(answer, {}).find("are kept") == std::string::npos);
+}
+
+TEST_CASE("Axes of a plot are cut at round numbers") {
+  const std::string svg =
+      plot({"of a & b", "s"}, {{.name = "x", .colour = kFirstColour, .points = {{0.3, 1300}, {14, 400}}}});
+  for (const char* label : {">5<", ">15<", ">500<", ">1,000<", ">1,500<", ">of a &amp; b<"}) {
+    CAPTURE(label);
+    CHECK(svg.find(label) != std::string::npos);
+  }
+  CHECK(svg.find(">2,000<") == std::string::npos);
+  CHECK(plot({"nothing", "s"}, {{.name = "x", .colour = kFirstColour}}).empty());
+}
+
+TEST_CASE("A plan's page shows its front, its plans and its table") {
+  PlanRequest request;
+  request.model.name = "a model";
+  request.hardware.name = "<machine>";
+  PlanResult result;
+  Plan plan;
+  plan.config.tp = 4;
+  plan.serving.tokens_per_second_per_user = 50;
+  plan.serving.output_tokens_per_second_per_gpu = 700;
+  result.plans = result.pareto = {plan, plan};
+  const std::string text = plan_page(request, result, {}, "the <table>");
+  CHECK(count_of(text, "<circle") == 2);
+  CHECK(text.find("2: tp4") != std::string::npos);
+  CHECK(text.find("the &lt;table&gt;") != std::string::npos);
+  CHECK(text.find("&lt;machine&gt;") != std::string::npos);
 }
 
 TEST_CASE("Text of a page is escaped") { CHECK(html_text("<a b=\"&\">") == "&lt;a b=&quot;&amp;&quot;&gt;"); }

@@ -31,7 +31,7 @@ TEST_CASE("Every plan of a document reads back as the configuration that was pla
   for (const Words& words : asked) {
     RequestFlags flags = parsed(words, true);
     const PlanRequest request = make_request(flags);
-    const PlanResult result = ask_plan(request);
+    const PlanResult result = ask_plan(request, {}).result;
     REQUIRE(!result.plans.empty());
     write_file_atomically(folder.path("plan.json"), plan_document(flags, request, result, std::nullopt));
     for (std::size_t i = 0; i < result.plans.size(); ++i) {
@@ -50,7 +50,7 @@ TEST_CASE("What is typed goes before what the document says") {
       parsed({"--model", "llama-3.1-8b", "--hardware", "h100-sxm", "--gpus", "2", "--tpot-ms", "20"}, true);
   const PlanRequest request = make_request(flags);
   const std::string file = folder.path("plan.json");
-  write_file_atomically(file, plan_document(flags, request, ask_plan(request), std::nullopt));
+  write_file_atomically(file, plan_document(flags, request, ask_plan(request, {}).result, std::nullopt));
   const RequestFlags read = parsed(with_plan({"--plan=" + file, "--concurrency", "7", "--isl", "99"}), false);
   CHECK(read.workload.concurrency == 7);
   CHECK(read.workload.isl == 99);

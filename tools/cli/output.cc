@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "tools/cli/flag_builders.h"
 #include "tools/cli/standard_output.h"
+#include "tools/documents/page.h"
 
 namespace shardplan {
 
@@ -14,11 +15,14 @@ FlagGroup output_flags(Output& output) {
   return {"Output",
           {choice_flag<bool>("--format", "a table for people (default) or a JSON document", output.json,
                              {{"table", false}, {"json", true}}),
-           text_flag("--output", "FILE", "write there instead of standard output, whole or not at all", output.file)}};
+           text_flag("--output", "FILE", "write there instead of standard output, whole or not at all; a page where it ends in .html", output.file)}};
 }
+
+bool is_page(const Output& output) { return output.file.ends_with(".html"); }
 
 void check_output(const Output& output) {
   if (output.file.empty()) return;
+  if (output.json && is_page(output)) throw InputError(output.file, "is a page, and --format json is none", "a name in .json");
   std::error_code error;
   const std::filesystem::path path(output.file);
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
@@ -28,8 +32,16 @@ void check_output(const Output& output) {
   }
 }
 
+namespace {
+
+std::string page_of(const std::string& text) {
+  return text.starts_with("<!doctype") ? text : page("shardplan", "<pre>" + html_text(text) + "</pre>\n");
+}
+
+}  // namespace
+
 void deliver(const Output& output, const std::function<std::string()>& table, const std::function<std::string()>& json) {
-  const std::string text = output.json ? json() : table();
+  const std::string text = output.json ? json() : is_page(output) ? page_of(table()) : table();
   if (output.file.empty()) write_standard_output(text);
   else write_file_atomically(output.file, text);
 }

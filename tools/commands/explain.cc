@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "base/errors.h"
 #include "planner/plan.h"
@@ -34,8 +35,10 @@ void read_request(const std::string& file, RequestFlags& flags) {
 }
 
 ExplainAnswer answer_of(const RequestFlags& flags) {
-  ExplainAnswer answer{.request = make_request(flags), .result = {}, .why = {}, .winner = {}};
-  answer.result = ask_plan(answer.request);
+  ExplainAnswer answer{.request = make_request(flags), .result = {}, .pools = {}, .why = {}, .winner = {}};
+  PlanAnswer asked = ask_plan(answer.request, flags.search);
+  answer.result = std::move(asked.result);
+  answer.pools = std::move(asked.pools);
   answer.why = explain(answer.request, answer.result);
   if (answer.result.plans.empty()) return answer;
   const Plan& best = answer.result.plans.front();

@@ -3,12 +3,10 @@
 #include <optional>
 #include <string>
 
-#include "planner/disaggregation/pools.h"
-#include "planner/plan.h"
-#include "planner/verify.h"
 #include "tools/cli/flag_builders.h"
 #include "tools/cli/output.h"
 #include "tools/documents/plan_document.h"
+#include "tools/documents/plan_page.h"
 #include "tools/request/ask.h"
 #include "tools/request/launch_files.h"
 #include "tools/request/make_request.h"
@@ -39,11 +37,9 @@ void run_plan(const Words& words) {
   if (!parse_command_line(line, words)) return;
   check_output(output);
   const PlanRequest request = make_request(flags);
-  PlanResult result = ask_plan(request);
-  verify_plans(request, static_cast<std::size_t>(flags.search.verify.value_or(0)), result.plans);
-  std::optional<PoolsResult> pools;
-  if (flags.search.pools) pools = search_pools(request);
-  if (pools) verify_pools(request, static_cast<std::size_t>(flags.search.verify.value_or(0)), pools->plans);
+  const PlanAnswer answer = ask_plan(request, flags.search);
+  const PlanResult& result = answer.result;
+  const std::optional<PoolsResult>& pools = answer.pools;
   const auto chosen = choose_launch(request, result);
   const auto chosen_pools = pools ? choose_pools(request, *pools) : std::nullopt;
   if (!folder.empty() && chosen) write_launch_files(chosen->launch, folder);
@@ -51,8 +47,12 @@ void run_plan(const Words& words) {
     write_launch_files(chosen_pools->prefill, folder + "/prefill");
     write_launch_files(chosen_pools->decode, folder + "/decode");
   }
-  deliver(output, [&] { return plan_table(request, result) + (pools ? pools_table(*pools, result) : "") + launch_table(chosen, folder) + pools_launch_table(chosen_pools, folder); },
-          [&] { return plan_document(flags, request, result, pools); });
+  const auto text = [&] {
+    const std::string table = plan_table(request, result) + (pools ? pools_table(*pools, result) : "") +
+                              launch_table(chosen, folder) + pools_launch_table(chosen_pools, folder);
+    return is_page(output) ? plan_page(request, result, pools, table) : table;
+  };
+  deliver(output, text, [&] { return plan_document(flags, request, result, pools); });
 }
 
 }  // namespace shardplan

@@ -63,8 +63,6 @@ class KeepingSink : public RecordSink {
   SimulateAnswer* answer_;
 };
 
-bool is_page(const Output& output) { return !output.json && output.file.ends_with(".html"); }
-
 SimulationResult run(const SimulateAnswer& answer, const SimulationSettings& settings) {
   const EstimateAnswer& e = answer.estimate;
   if (!answer.decode) return simulate_config(e.request, e.config, answer.traffic, settings);

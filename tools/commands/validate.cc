@@ -64,7 +64,10 @@ const EngineTimesTable& times_of(const ValidateOptions& options) {
 // What --measured names, before anything is judged. Kernel tables make one report together, every other file its own.
 std::vector<MeasuredFile> files_of(const ValidateFlags& flags) {
   std::vector<MeasuredFile> files;
-  for (const std::string& path : split_list(flags.measured)) files.push_back(read_measured(path));
+  for (const std::string& path : split_list(flags.measured)) {
+    if (path.empty()) throw InputError("--measured", "names no file between two commas", "names with single commas between");
+    files.push_back(read_measured(path));
+  }
   const auto kernels = std::count_if(files.begin(), files.end(),
                                      [](const MeasuredFile& file) { return file.kind == MeasuredKind::kKernels; });
   const auto reports = std::ssize(files) - kernels + (kernels > 0 ? 1 : 0);

@@ -5,10 +5,15 @@
 #include <cctype>
 #include <filesystem>
 
+#include "tools/tables/numbers.h"
+
 namespace shardplan {
 namespace {
 
-std::string both(const ErrorStats& e) { return fmt::format("{:.1f} / {:.1f}", e.mean_ape * 100, e.median_ape * 100); }
+std::string both(const ErrorStats& e) {
+  if (e.count == 0) return "-";
+  return fmt::format("{:.1f} / {:.1f}", e.mean_ape * 100, e.median_ape * 100);
+}
 
 constexpr const char* kHead =
     "| {} | rows | TPOT | p90 | bias | output tokens/s/GPU | TTFT | TPOT in interval "
@@ -92,8 +97,8 @@ std::string held_out_of(const PointReport& r, const std::string& row) {
 std::string points_part(const PointReport& r) {
   std::string title = r.kind;
   title.front() = static_cast<char>(std::toupper(title.front()));
-  std::string out = fmt::format("\n# {}\n\n{} files, {} points, {} predicted.\n\n", title, r.files.size(),
-                                measured_points(r), r.overall.count + r.apart.count);
+  std::string out = fmt::format("\n# {}\n\n{}, {}, {} predicted.\n\n", title, counted(std::ssize(r.files), "file"),
+                                counted(measured_points(r), "point"), whole(r.overall.count + r.apart.count));
   for (const std::string& note : r.notes) out += note + "\n\n";
   out += point_head("points") + point_line("all", r.overall);
   if (r.apart.count > 0) out += point_line(r.apart_name, r.apart);

@@ -5,6 +5,7 @@
 #include "tools/documents/data_movement.h"
 #include "tools/documents/document.h"
 #include "tools/documents/parallel_document.h"
+#include "tools/documents/pools_document.h"
 #include "tools/documents/rejections_document.h"
 #include "tools/documents/request_document.h"
 #include "tools/documents/serving_document.h"
@@ -48,7 +49,7 @@ Document sensitivity_document(const std::vector<Sensitivity>& rows) {
 }  // namespace
 
 std::string explain_document(const RequestFlags& flags, const ExplainAnswer& answer) {
-  const Document document = {{"schema", "shardplan.explain/1"},
+  Document document = {{"schema", "shardplan.explain/1"},
           {"request", request_document(flags)},
           {"winner", winner_document(answer)},
           {"why", why_document(answer.why)},
@@ -57,6 +58,7 @@ std::string explain_document(const RequestFlags& flags, const ExplainAnswer& ans
           {"nearest_feasible", answer.result.nearest_feasible},
           {"notes", answer.result.notes},
           {"run", run_document()}};
+  if (answer.pools) document["pools"] = pools_document(*answer.pools);
   return text_of(document);
 }
 

@@ -7,6 +7,8 @@
 
 #include "tools/documents/page.h"
 #include "tools/documents/scatter.h"
+#include "tools/tables/error_cells.h"
+#include "tools/tables/numbers.h"
 
 namespace shardplan {
 namespace {
@@ -15,10 +17,10 @@ constexpr std::size_t kMostDots = 4000;  // of a plot
 
 std::string percent(double ratio) { return fmt::format("{:.1f}", ratio * 100); }
 
-std::string errors_row(const std::string& name, const ErrorStats& e) {
-  return fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:+.1f}</td><td>{}</td></tr>\n",
-                     html_text(name), e.count, percent(e.mean_ape), percent(e.median_ape), percent(e.p90_ape),
-                     e.bias_median * 100, e.interval_coverage ? percent(*e.interval_coverage) : "-");
+std::string errors_row(const std::string& name, const ErrorStats& errors) {
+  const ErrorCells e = cells_of(errors);
+  return fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                     html_text(name), e.count, e.mean, e.median, e.p90, e.bias, e.coverage);
 }
 
 std::string table_head(const char* first) {
@@ -53,9 +55,9 @@ std::string plots(const PointReport& r) {
 }  // namespace
 
 std::string point_section(const PointReport& r) {
-  std::string out =
-      fmt::format("<h1>Predictions against measured {}</h1>\n<p>{} files, {} points, {} predicted. Errors in %.</p>\n",
-                  html_text(r.kind), r.files.size(), measured_points(r), r.overall.count + r.apart.count);
+  std::string out = fmt::format("<h1>Predictions against measured {}</h1>\n<p>{}, {}, {} predicted. Errors in %.</p>\n",
+                                html_text(r.kind), counted(std::ssize(r.files), "file"),
+                                counted(measured_points(r), "point"), whole(r.overall.count + r.apart.count));
   out += table_head("points") + errors_row("all", r.overall);
   if (r.apart.count > 0) out += errors_row(r.apart_name, r.apart);
   out += "</table>\n" + plots(r);

@@ -108,7 +108,8 @@ std::vector<DataMovement> movement_of(const SimulateAnswer& answer) {
 
 bool has_steady_state(const SimulateAnswer& answer) {
   const SimulatedTraffic& t = answer.traffic;
-  return answer.result && !answer.decode && t.trace.empty() && t.length_ratio == 1 && t.length_cv_ratio == 0 && t.turns == 1;
+  const bool same = answer.result && answer.result->requests.rejected_too_large == 0;  // else it is of shorter requests
+  return same && !answer.decode && t.trace.empty() && t.length_ratio == 1 && t.length_cv_ratio == 0 && t.turns == 1;
 }
 
 std::string simulate_document(const RequestFlags& flags, const SimulateAnswer& answer) {

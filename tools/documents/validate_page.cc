@@ -11,11 +11,10 @@
 #include "tools/documents/page.h"
 #include "tools/documents/point_section.h"
 #include "tools/documents/scatter.h"
+#include "tools/tables/error_cells.h"
 
 namespace shardplan {
 namespace {
-
-std::string percent(double ratio) { return fmt::format("{:.1f}", ratio * 100); }
 
 std::string row_title(const ValidateReport& r, std::size_t i) {
   const ServingRow& row = r.rows[i];
@@ -69,13 +68,12 @@ std::string plots(const ValidateReport& r) {
 }
 
 std::string errors_row(const std::string& name, const QuantityErrors& e) {
-  return fmt::format(
-      "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:+.1f}</td><td>{}</td><td>{}</td><td>{}</"
-      "td><td>{}</td><td>{}</td></tr>\n",
-      html_text(name), e.tpot.count, percent(e.tpot.mean_ape), percent(e.tpot.median_ape), percent(e.tpot.p90_ape),
-      e.tpot.bias_median * 100, e.tpot.interval_coverage ? percent(*e.tpot.interval_coverage) : "-",
-      percent(e.throughput.mean_ape), percent(e.throughput.median_ape), percent(e.ttft.mean_ape),
-      percent(e.ttft.median_ape));
+  const ErrorCells tpot = cells_of(e.tpot), throughput = cells_of(e.throughput), ttft = cells_of(e.ttft);
+  std::string out = "<tr><th>" + html_text(name) + "</th>";
+  for (const std::string* cell : {&tpot.count, &tpot.mean, &tpot.median, &tpot.p90, &tpot.bias, &tpot.coverage,
+                                  &throughput.mean, &throughput.median, &ttft.mean, &ttft.median})
+    out += "<td>" + *cell + "</td>";
+  return out + "</tr>\n";
 }
 
 std::string table_head(const char* first) {

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "planner/deployment.h"
+#include "planner/verify.h"
 
 namespace shardplan {
 namespace {
@@ -42,14 +43,24 @@ void set_capacity(const PlanRequest& request, const ParallelConfig& config, Ledg
 
 }  // namespace
 
-PlanResult ask_plan(const PlanRequest& request) {
+PlanAnswer ask_plan(const PlanRequest& request, const SearchFlags& search) {
+  PlanAnswer answer;
+  PlanResult& result = answer.result;
   const auto violation = context_violation(request);
-  if (!violation) return search_plans(request);
-  PlanResult result;
+  if (!violation) {
+    const auto count = static_cast<std::size_t>(search.verify.value_or(0));
+    result = search_plans(request);
+    verify_plans(request, count, result.plans);
+    if (!search.pools) return answer;
+    answer.pools = search_pools(request);
+    verify_pools(request, count, answer.pools->plans);
+    return answer;
+  }
+  if (search.pools) answer.pools = PoolsResult{.plans = {}, .refused = violation->message};
   result.rejected.push_back({.config = {}, .family = "every layout", .rule = violation->rule, .message = violation->message, .suggestion = ""});
   result.nearest_feasible.push_back(fmt::format("--max-model-len {}, or requests of at most {} tokens", request.workload.tokens(),
                                                 thousands(request.model.max_positions)));
-  return result;
+  return answer;
 }
 
 EstimateResult ask_estimate(const PlanRequest& request, const ParallelConfig& config, const BareSteps& steps) {

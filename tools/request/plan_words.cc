@@ -74,8 +74,9 @@ const Json& plan_ranked(const Json& document, const std::string& file, std::int6
   const auto plans = document.find("plans");
   if (plans == document.end() || !plans->is_array())
     throw InputError(file + ": /plans", "is no list", "a plan document");
+  if (plans->empty()) throw InputError(file + ": /plans", "holds no plan: none met what was asked", "a document with plans");
   if (rank > std::ssize(*plans))
-    throw InputError("--rank", fmt::format("{} is not in {}", rank, file), fmt::format("1 to {}", plans->size()));
+    throw InputError("--rank", fmt::format("{} is not in {}", rank, file), plans->size() == 1 ? "1, its only plan" : fmt::format("1 to {}", plans->size()));
   return (*plans)[static_cast<std::size_t>(rank - 1)];
 }
 

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "tools/tables/movement_table.h"
 #include "tools/tables/numbers.h"
+#include "tools/tables/pools_table.h"
 #include "tools/tables/rejection_table.h"
 #include "tools/tables/wrap.h"
 
@@ -56,6 +57,7 @@ std::string explain_table(const ExplainAnswer& answer) {
   text += shares_table(e.shares);
   if (answer.winner.lowered) text += "\n" + movement_table(data_movement(answer.request, answer.winner.plan));
   text += changes_list(e.nearest_feasible) + sensitivity_table(e.sensitivity);
+  if (answer.pools) text += pools_table(*answer.pools, answer.result);
   return text + rejection_table(e.families);
 }
 

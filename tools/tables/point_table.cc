@@ -5,15 +5,16 @@
 #include <filesystem>
 
 #include "base/table.h"
+#include "tools/tables/error_cells.h"
 
 namespace shardplan {
 namespace {
 
 std::string percent(double ratio) { return fmt::format("{:.1f}", ratio * 100); }
 
-void add_errors(Table& table, const std::string& name, const ErrorStats& e) {
-  table.add_row({name, fmt::format("{}", e.count), percent(e.mean_ape), percent(e.median_ape), percent(e.p90_ape),
-                 fmt::format("{:+.1f}", e.bias_median * 100), e.interval_coverage ? percent(*e.interval_coverage) : "-"});
+void add_errors(Table& table, const std::string& name, const ErrorStats& errors) {
+  const ErrorCells e = cells_of(errors);
+  table.add_row({name, e.count, e.mean, e.median, e.p90, e.bias, e.coverage});
 }
 
 std::string files_text(const PointReport& r) {

@@ -15,15 +15,28 @@ namespace {
 using Align = Table::Align;
 
 std::string ranked(const PoolsResult& pools) {
-  Table table({{"rank"}, {"prefill pool", Align::kLeft}, {"decode pool", Align::kLeft}, {"GPUs"}, {"in flight"}, {"TTFT ms"}, {"TPOT ms"},
-               {"tok/s/GPU"}, {"tok/s/user"}, {"transfer ms"}, {"busier", Align::kLeft}});
+  Table table({{"rank"},
+               {"prefill pool", Align::kLeft},
+               {"decode pool", Align::kLeft},
+               {"GPUs"},
+               {"in flight"},
+               {"step tokens"},
+               {"TTFT ms"},
+               {"TPOT ms"},
+               {"tok/s/GPU"},
+               {"tok/s/user"},
+               {"transfer ms"},
+               {"busier", Align::kLeft}});
   for (std::size_t i = 0; i < pools.plans.size(); ++i) {
     const PoolsPlan& plan = pools.plans[i];
     const ServingEstimate& s = plan.serving;
-    table.add_row({std::to_string(i + 1), short_text(plan.prefill.plan.config), short_text(plan.decode.plan.config), whole(plan.gpus()),
-                   short_number(s.concurrency), in_milliseconds(s.ttft), in_milliseconds(s.tpot), short_number(s.output_tokens_per_second_per_gpu),
+    table.add_row({std::to_string(i + 1), short_text(plan.prefill.plan.config), short_text(plan.decode.plan.config),
+                   whole(plan.gpus()), short_number(s.concurrency),
+                   whole(plan.prefill.plan.max_batched_tokens) + " | " + whole(plan.decode.plan.max_batched_tokens),
+                   in_milliseconds(s.ttft), in_milliseconds(s.tpot), short_number(s.output_tokens_per_second_per_gpu),
                    short_number(s.tokens_per_second_per_user), in_milliseconds(plan.transfer),
-                   fmt::format("{}, {} to {}", plan.limited_by(), in_percent(std::max(plan.prefill.busy_ratio, plan.decode.busy_ratio)),
+                   fmt::format("{}, {} to {}", plan.limited_by(),
+                               in_percent(std::max(plan.prefill.busy_ratio, plan.decode.busy_ratio)),
                                in_percent(std::min(plan.prefill.busy_ratio, plan.decode.busy_ratio)))});
   }
   return table.text(2);
@@ -45,7 +58,8 @@ std::string comparison(const PoolsResult& pools, const PlanResult& together) {
     const char* const these = "the first of these";
     const char* const one = "the best plan of one pool";
     const bool meets = apart.simulated->meets_targets;
-    return fmt::format("  Simulated, {} meets the targets and {} does not.\n", meets ? these : one, meets ? one : these);
+    return fmt::format("  Simulated, {} meets the targets and {} does not.\n", meets ? these : one,
+                       meets ? one : these);
   }
   const double score = simulated ? apart.simulated->score : apart.score;
   const double other = simulated ? both.simulated->score : both.score;

@@ -42,9 +42,10 @@ std::string lengths_text(const SimulateAnswer& answer) {
   return fmt::format("{} to all of {}", in_percent(answer.traffic.length_ratio), most);
 }
 
-std::string requests_line(const SimulationResult& r) {
+std::string requests_line(const SimulateAnswer& answer, const SimulationResult& r) {
   std::string text = fmt::format("  requests    {} arrived, {} completed, {} rejected", whole(r.requests.arrived), whole(r.requests.completed), whole(r.requests.rejected));
-  if (r.requests.rejected_too_large > 0) text += fmt::format(" ({} never could fit)", whole(r.requests.rejected_too_large));
+  if (r.requests.rejected_too_large > 0) text += fmt::format(" ({} never could fit: at most {} do)", whole(r.requests.rejected_too_large),
+                                                              counted(answer.estimate.request.max_model_len, "token"));
   if (r.requests.failed > 0) text += fmt::format(", {} failed", whole(r.requests.failed));
   return text + fmt::format("; {}\n", counted(r.requests.preempted, "preemption"));
 }
@@ -124,7 +125,7 @@ std::string simulate_table(const SimulateAnswer& answer, const RequestFlags& fla
   const std::string& asked = flags.simulate.scheduling.scheduler;
   const std::string scheduler = asked.empty() ? scheduler_of_engine(estimate.request) : asked;
   text += fmt::format("\nSimulated under the {} scheduler: {}; {}\n", scheduler, load_text(answer), lengths_text(answer));
-  text += requests_line(*answer.result) + throughput_lines(answer, *answer.result) + "\n" + times_table(answer, *answer.result);
+  text += requests_line(answer, *answer.result) + throughput_lines(answer, *answer.result) + "\n" + times_table(answer, *answer.result);
   if (!answer.recorded.empty()) text += recorded_lines(errors_of(answer.recorded));
   if (answer.not_kept > 0) {
     text += fmt::format("\n  of single requests the first {} are kept: plots and comparisons with a log leave out {} more\n",

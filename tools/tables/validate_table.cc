@@ -6,13 +6,10 @@
 #include <filesystem>
 
 #include "base/table.h"
+#include "tools/tables/error_cells.h"
 
 namespace shardplan {
 namespace {
-
-std::string percent(double ratio) { return fmt::format("{:.1f}", ratio * 100); }
-
-std::string coverage(const ErrorStats& e) { return e.interval_coverage ? percent(*e.interval_coverage) : "-"; }
 
 std::vector<Table::Column> error_columns(const char* first) {
   return {{first, Table::Align::kLeft}, {"rows"},   {"TPOT mean"}, {"median"}, {"p90"}, {"bias"}, {"in interval"},
@@ -20,10 +17,9 @@ std::vector<Table::Column> error_columns(const char* first) {
 }
 
 void add_errors(Table& table, const std::string& name, const QuantityErrors& e, bool interval = true) {
-  table.add_row({name, fmt::format("{}", e.tpot.count), percent(e.tpot.mean_ape), percent(e.tpot.median_ape),
-                 percent(e.tpot.p90_ape), fmt::format("{:+.1f}", e.tpot.bias_median * 100),
-                 interval ? coverage(e.tpot) : "", percent(e.throughput.mean_ape),
-                 percent(e.throughput.median_ape), percent(e.ttft.mean_ape), percent(e.ttft.median_ape)});
+  const ErrorCells tpot = cells_of(e.tpot), throughput = cells_of(e.throughput), ttft = cells_of(e.ttft);
+  table.add_row({name, tpot.count, tpot.mean, tpot.median, tpot.p90, tpot.bias, interval ? tpot.coverage : "",
+                 throughput.mean, throughput.median, ttft.mean, ttft.median});
 }
 
 std::string rank_line(const char* who, const RankQuality& rank) {

@@ -16,6 +16,7 @@
 #include "tools/cli/flag_builders.h"
 #include "tools/cli/standard_output.h"
 #include "tools/request/engine_times_file.h"
+#include "tools/tables/numbers.h"
 
 namespace shardplan {
 namespace {
@@ -108,7 +109,7 @@ void fit(const FitFlags& flags) {
     options.least_log_step = kLeastSimulatedStep;
   }
   const EngineTimesTable fitted = flags.shipped ? fit_all(points, basis, options) : fit_overlay(points, basis);
-  const std::string on = fmt::format("{} serving points of {}", points.use.size(),
+  const std::string on = fmt::format("{} of {}", counted(std::ssize(points.use), "serving point"),
                                      std::filesystem::path(flags.serving).filename().string());
   const std::string text = engine_times_text(fitted, on);
   if (flags.output.empty()) return write_standard_output(text);
