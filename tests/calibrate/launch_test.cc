@@ -93,6 +93,7 @@ TEST_CASE("the place on the node is the launcher's, whichever speaks, and must b
   CHECK(place({}) == 0);
   CHECK(place({{"OMPI_COMM_WORLD_LOCAL_RANK", "3"}}) == 3);
   CHECK(place({{"LOCAL_RANK", "1"}, {"SLURM_LOCALID", "2"}}) == 1);
+  CHECK(place({{"RANK", "2"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "h"}}) == 2);  // set by hand, one node
   CHECK_THROWS_AS(place({{"LOCAL_RANK", "gpu1"}}), InputError);
   CHECK_THROWS_AS(place({{"SLURM_LOCALID", "-1"}}), InputError);
 }
