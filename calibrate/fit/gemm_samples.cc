@@ -13,12 +13,6 @@ constexpr double kOverBandwidth = 1.05;
 constexpr double kCold = 150e6;           // bytes that no cache holds
 constexpr double kHostFloor = 10;         // us: no kernel of this size takes that long by itself
 
-struct Samples {
-  KernelDevice device;
-  std::vector<TileShape> tiles;
-  std::vector<GemmShape> shapes;
-};
-
 std::vector<TileShape> free_tiles() {
   return {{64, 64}, {64, 128}, {128, 64}, {128, 128}, {64, 256}, {256, 64}, {128, 256}, {256, 128}};
 }
@@ -87,13 +81,13 @@ KernelDevice device_of(const HardwareProfile& hardware, int math) {
 }
 
 std::vector<FitInput> gemm_inputs(const MeasuredTable& table, const HardwareProfile& hardware) {
-  std::map<std::string, std::pair<FitInput, std::shared_ptr<Samples>>> by_format;
+  std::map<std::string, std::pair<FitInput, std::shared_ptr<GemmSamples>>> by_format;
   for (const Measurement& cell : table.cells) {
     const TableFormat* format = table_format(table.text_or(cell.row, "gemm_dtype", "bfloat16"));
     if (format == nullptr) continue;
     auto& [input, samples] = by_format[format->name];
     if (!samples) {
-      samples = std::make_shared<Samples>();
+      samples = std::make_shared<GemmSamples>();
       samples->device = device_of(hardware, format->math);
       samples->tiles = format->name == "fp8" && quantises_apart(table.backend, format->name) && hardware.device.architecture == "hopper" ? dispatched_tiles() : free_tiles();
     }
@@ -120,7 +114,7 @@ std::vector<FitInput> gemm_inputs(const MeasuredTable& table, const HardwareProf
     input.regime_bounds = {1, 64, 1024};
     set_start(input, table.backend, format, hardware.device.architecture);
     input.predict = [samples](std::size_t i, const double* parameters) {
-      return tile_gemm_us(samples->shapes[i], samples->device, parameters, samples->tiles) + quantisation_us(samples->shapes[i], samples->device, parameters);
+      return samples->tile_us(i, parameters) + quantisation_us(samples->shapes[i], samples->device, parameters);
     };
     out.push_back(std::move(input));
   }

@@ -12,18 +12,13 @@ constexpr double kLatent = 512;
 
 // One product per head, with the weights of the model's up-projection.
 std::vector<FitInput> batched_products(const MeasuredTable& table, const HardwareProfile& hardware) {
-  struct Samples {
-    KernelDevice device;
-    std::vector<TileShape> tiles;
-    std::vector<GemmShape> shapes;
-  };
-  std::map<std::string, std::pair<FitInput, std::shared_ptr<Samples>>> by_format;
+  std::map<std::string, std::pair<FitInput, std::shared_ptr<GemmSamples>>> by_format;
   for (const Measurement& cell : table.cells) {
     const TableFormat* format = table_format(table.text_or(cell.row, "bmm_dtype", "bfloat16"));
     if (format == nullptr) continue;
     auto& [input, samples] = by_format[format->name];
     if (!samples) {
-      samples = std::make_shared<Samples>();
+      samples = std::make_shared<GemmSamples>();
       samples->device = device_of(hardware, format->math);
       const auto row = hardware.kernel_models.find("gemm." + format->name);
       if (row != hardware.kernel_models.end()) samples->tiles = row->second.tiles;
@@ -40,7 +35,7 @@ std::vector<FitInput> batched_products(const MeasuredTable& table, const Hardwar
     input.key = "gemm." + format;
     input.on = source_of(table);
     input.form = KernelForm::kTileGemm;
-    input.predict = [samples = samples](std::size_t i, const double* p) { return tile_gemm_us(samples->shapes[i], samples->device, p, samples->tiles); };
+    input.predict = [samples = samples](std::size_t i, const double* p) { return samples->tile_us(i, p); };
     out.push_back(std::move(input));
   }
   return out;

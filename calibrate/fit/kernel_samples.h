@@ -42,6 +42,14 @@ inline void add_sample(FitInput& input, const MeasuredTable& table, const Measur
 // Of tables that no row is fitted on, but which the prices answer: to be judged alone.
 [[nodiscard]] std::vector<FitInput> judged_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
 
+// Dense products of one format.
+struct GemmSamples {
+  KernelDevice device;
+  std::vector<TileShape> tiles;
+  std::vector<GemmShape> shapes;
+  [[nodiscard]] double tile_us(std::size_t sample, const double* parameters) const { return tile_gemm_us(shapes[sample], device, parameters, tiles); }
+};
+
 // How a number format of the tables is called here and what it moves and computes in.
 struct TableFormat {
   std::string name;            // "fp8_block"

@@ -99,7 +99,8 @@ int local_rank(const ReadVariable& variable) {
   for (const char* name : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}) {
     if (v.has(name)) return v.number(name, 0, kMostRanks);
   }
-  return 0;
+  const auto self = launched_rank(variable);  // by hand: RANK alone, all on one node
+  return self ? self->local_rank : 0;
 }
 
 std::optional<LaunchedRank> launched_rank() { return launched_rank(from_environment); }

@@ -26,7 +26,8 @@ using ReadVariable = std::function<const char*(const char* name)>;  // nullptr: 
 // The same from the environment.
 [[nodiscard]] std::optional<LaunchedRank> launched_rank();
 
-// Of this process on its node, by whatever launcher (MPI's too); 0 where none says. InputError for what is no number.
+// Of this process on its node, by whatever launcher (MPI's too); where none says, its rank, or 0. InputError for what
+// is no number.
 [[nodiscard]] int local_rank(const ReadVariable& variable);
 [[nodiscard]] int local_rank();
 

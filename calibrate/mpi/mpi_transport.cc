@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <exception>
+#include <limits>
 #include <list>
 
 #include "base/errors.h"
@@ -40,6 +41,8 @@ class MpiWire : public Wire {
   [[nodiscard]] int ranks() const override { return size_; }
 
   void send(int to, std::string bytes) override {
+    if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+      throw EnvironmentError("a message of " + std::to_string(bytes.size()) + " bytes: MPI takes 2 GiB at once");
     Outgoing& outgoing = outgoing_.emplace_back();
     outgoing.bytes = std::move(bytes);
     check(MPI_Isend(outgoing.bytes.data(), static_cast<int>(outgoing.bytes.size()), MPI_BYTE, to, 0, MPI_COMM_WORLD,

@@ -16,7 +16,11 @@ namespace {
 using Align = Table::Align;
 constexpr std::array<const char*, kMathFormats> kMathNames = {"bf16", "fp8", "fp4", "int8"};
 
-std::string teraflops(FlopsPerSecond rate) { return rate.value() > 0 ? fmt::format("{:.0f}", rate.value() / 1e12) : "-"; }
+// A host of a few cores has a hundredth.
+std::string teraflops(FlopsPerSecond rate) {
+  if (rate.value() <= 0) return "-";
+  return rate.value() < 1e12 ? fmt::format("{:.3f}", rate.value() / 1e12) : fmt::format("{:.0f}", rate.value() / 1e12);
+}
 
 std::string gigabytes(BytesPerSecond rate) { return short_number(rate.value() / 1e9); }
 
@@ -69,7 +73,7 @@ std::string machine_table(const HardwareProfile& machine) {
   const NodeSpec& n = machine.node;
   std::string text = fmt::format("{}: {}\n", machine.name, machine.title);
   text += fmt::format("  device      {} ({}, {} multiprocessors, {} W)\n", d.name, d.architecture, d.sm_count, short_number(d.power_watts));
-  text += fmt::format("  memory      {} at {:.2f} TB/s\n", format_bytes(d.memory), d.memory_bandwidth.value() / 1e12);
+  text += fmt::format("  memory      {} at {:.{}f} TB/s\n", format_bytes(d.memory), d.memory_bandwidth.value() / 1e12, d.memory_bandwidth.value() < 1e11 ? 4 : 2);
   text += fmt::format("  arithmetic  {}\n", peaks_line(d));
   text += fmt::format("  node        {} devices and {} network adapters, fast domain of {}{}\n", n.devices, n.nics, n.domain,
                       n.in_switch_reduction ? " that reduces in its switch" : "");

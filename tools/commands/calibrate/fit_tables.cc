@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "base/errors.h"
 #include "base/file.h"
@@ -37,16 +38,47 @@ std::string fits_table(const TableFits& fits) {
   }
   std::string text = table.empty() ? "nothing to fit\n" : table.text();
   for (const FitOutcome& fit : fits.refused) {
-    text += fmt::format("refused: {} of {}: {} usable samples are too few\n", fit.key, fit.model.fit.on, fit.model.fit.points);
+    text += fmt::format("refused: {} of {}: {} usable sample{} too few\n", fit.key, fit.model.fit.on, fit.model.fit.points, fit.model.fit.points == 1 ? " is" : "s are");
     note(fit);
   }
   return dropped.empty() ? text : text + "\nleft out\n" + dropped;
 }
 
-// The document that the rows go into: the file's, or a new one that extends the machine.
-std::string document_for(const std::string& path, const std::string& machine) {
-  if (std::filesystem::exists(path)) return read_file(path, kMaxJsonBytes);
-  return fmt::format("{{\"schema\": \"hardware-1\", \"extends\": \"{}\", \"name\": \"{}\"}}", machine, std::filesystem::path(path).stem().string());
+std::string device_text(const HardwareProfile& machine) {
+  return fmt::format("{} ({}, {} multiprocessors)", machine.device.name, machine.device.architecture, machine.device.sm_count);
+}
+
+bool is_alike(const HardwareProfile& a, const HardwareProfile& b) {
+  return a.device.architecture == b.device.architecture && a.device.sm_count == b.device.sm_count;
+}
+
+// The document that the rows go into: the file's, which must be of such a device, or a new one that extends the machine.
+std::string document_for(const std::string& path, const HardwareProfile& machine) {
+  if (!std::filesystem::exists(path)) {
+    return fmt::format("{{\"schema\": \"hardware-1\", \"extends\": \"{}\", \"name\": \"{}\"}}", machine.name, std::filesystem::path(path).stem().string());
+  }
+  std::string document = read_file(path, kMaxJsonBytes);
+  const HardwareProfile there = read_hardware(document, path);
+  if (!is_alike(there, machine)) throw InputError(path, "is of " + device_text(there), "a document of " + device_text(machine) + ", as --hardware says");
+  return document;
+}
+
+// The catalog's machine that a table names as its own; nullopt where it names none that is known.
+std::optional<HardwareProfile> measured_on(const MeasuredTable& table) {
+  if (table.system.empty()) return std::nullopt;
+  try {
+    return load_hardware(table.system);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+// InputError for a table of another device; a line for one of another board with such a device.
+std::string check_machine(const MeasuredTable& table, const HardwareProfile& hardware) {
+  const auto own = measured_on(table);
+  if (!own || own->device.name == hardware.device.name) return "";
+  if (!is_alike(*own, hardware)) throw InputError(table.path, "was measured on " + device_text(*own), "tables of " + device_text(hardware) + ", as --hardware says");
+  return fmt::format("{} was measured on {}\n", table.path, own->device.name);
 }
 
 }  // namespace
@@ -58,12 +90,16 @@ void fit_known_machine(const std::string& hardware, const std::string& tables, c
   const HardwareProfile profile = load_hardware(hardware);
   if (!into.empty()) check_output({.json = false, .file = into});
   std::vector<MeasuredTable> read;
+  std::string notes;
   for (const std::string& path : paths) {
-    for (MeasuredTable& table : read_measurements(path)) read.push_back(std::move(table));
+    for (MeasuredTable& table : read_measurements(path)) {
+      notes += check_machine(table, profile);
+      read.push_back(std::move(table));
+    }
   }
   const TableFits fits = fit_tables(merged_alike(std::move(read)), profile);
-  if (!into.empty()) write_file_atomically(into, with_rows(document_for(into, profile.name), into, fits.fits));
-  write_standard_output(fits_table(fits));
+  if (!into.empty()) write_file_atomically(into, with_rows(document_for(into, profile), into, fits.fits));
+  write_standard_output(notes + fits_table(fits));
 }
 
 }  // namespace shardplan
