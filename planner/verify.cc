@@ -13,29 +13,50 @@ namespace shardplan {
 namespace {
 
 constexpr double kLengthVariation = 0.1;
-constexpr std::int64_t kFewestRequests = 200;
-constexpr std::int64_t kMostRequests = 5000;
+constexpr std::int64_t kFewestRequests = 8000;  // a Poisson count of them is off by a per cent
+constexpr std::int64_t kMostRequests = 200'000;
 constexpr std::int64_t kWaves = 4;  // requests for each that is in flight
+
+// Output tokens/s while neither the first tenth of the requests nor the last one ends: without the ramps of the run.
+class OutputPace : public RecordSink {
+ public:
+  void add(const RequestRecord& record) override { ends_.emplace_back(record.last_token, record.output_tokens); }
+  // 0 where the run is too short to tell.
+  [[nodiscard]] double tokens_per_second() {
+    std::sort(ends_.begin(), ends_.end());
+    const std::size_t from = ends_.size() / 10;
+    const std::size_t to = 9 * ends_.size() / 10;
+    if (to <= from || ends_[to].first <= ends_[from].first) return 0;
+    double tokens = 0;
+    for (std::size_t i = from; i < to; ++i) tokens += static_cast<double>(ends_[i + 1].second);
+    return tokens / to_seconds(ends_[to].first - ends_[from].first).value();
+  }
+
+ private:
+  std::vector<std::pair<SimTime, std::int64_t>> ends_;
+};
 
 std::int64_t requests_of(double in_flight) {
   return std::clamp(kWaves * static_cast<std::int64_t>(std::ceil(in_flight)), kFewestRequests, kMostRequests);
 }
 
 // What the closed form would say if it had seen the run.
-ServingEstimate serving_of(const ServingEstimate& closed_form, std::int64_t gpus, const SimulationResult& r) {
+ServingEstimate serving_of(const ServingEstimate& closed_form, std::int64_t gpus, const SimulationResult& r,
+                           OutputPace& pace) {
   ServingEstimate out = closed_form;
   out.ttft = r.ttft.mean;
   out.tpot = r.tpot.mean;
   out.e2e = r.e2e.mean;
-  out.output_tokens_per_second = r.output_tokens_per_second;
-  out.output_tokens_per_second_per_gpu = r.output_tokens_per_second / static_cast<double>(gpus);
+  const double steady = pace.tokens_per_second();
+  out.output_tokens_per_second = steady > 0 ? steady : r.output_tokens_per_second;
+  out.output_tokens_per_second_per_gpu = out.output_tokens_per_second / static_cast<double>(gpus);
   out.tokens_per_second_per_user = r.tpot.mean.value() > 0 ? 1 / r.tpot.mean.value() : 0;
   return out;
 }
 
 SimulatedServing judged(const PlanRequest& request, std::size_t rank, const ServingEstimate& closed_form,
-                        std::int64_t gpus, const SimulationResult& r) {
-  const ServingEstimate serving = serving_of(closed_form, gpus, r);
+                        std::int64_t gpus, const SimulationResult& r, OutputPace& pace) {
+  const ServingEstimate serving = serving_of(closed_form, gpus, r, pace);
   return {.rank_before = static_cast<std::int64_t>(rank + 1),
           .ttft = r.ttft.mean,
           .ttft_p99 = r.ttft.p99,
@@ -66,8 +87,11 @@ void simulate_plan(const PlanRequest& question, std::size_t rank, Plan& plan) {
   PlanRequest request = question_at(question, plan.serving);
   request.max_batched_tokens = plan.max_batched_tokens;
   const SimulatedPool pool(request, plan.config, {}, {.router = "least_requests"}, plan.order);
-  const SimulationResult r = simulate_pool(request, pool, traffic_at(plan.serving), {});
-  plan.simulated = judged(request, rank, plan.serving, plan.config.gpus(), r);
+  OutputPace pace;
+  SimulationSettings settings;
+  settings.records = &pace;
+  const SimulationResult r = simulate_pool(request, pool, traffic_at(plan.serving), settings);
+  plan.simulated = judged(request, rank, plan.serving, plan.config.gpus(), r, pace);
 }
 
 void simulate_plan(const PlanRequest& question, std::size_t rank, PoolsPlan& plan) {
@@ -79,8 +103,11 @@ void simulate_plan(const PlanRequest& question, std::size_t rank, PoolsPlan& pla
   const RoutingChoice routing{.router = "least_requests"};
   const SimulatedPool prefill(of_prompts, plan.prefill.plan.config, {}, routing, plan.prefill.plan.order);
   const SimulatedPool decode(of_answers, plan.decode.plan.config, {}, routing, plan.decode.plan.order);
-  const SimulationResult r = simulate_pools(request, prefill, decode, traffic_at(plan.serving), {});
-  plan.simulated = judged(request, rank, plan.serving, plan.gpus(), r);
+  OutputPace pace;
+  SimulationSettings settings;
+  settings.records = &pace;
+  const SimulationResult r = simulate_pools(request, prefill, decode, traffic_at(plan.serving), settings);
+  plan.simulated = judged(request, rank, plan.serving, plan.gpus(), r, pace);
 }
 
 RankKey key_of(const SimulatedServing& simulated, ServingEstimate serving, std::int64_t gpus, std::int64_t parts) {

@@ -2,7 +2,8 @@
 //
 // Each plan runs under the traffic it was ranked at: its concurrency in a closed loop, or the rate as Poisson arrivals.
 // Lengths vary by a tenth around the workload's, so that requests do not move in lock-step. Means meet the targets or not, as in
-// the search; those that do come first, then the objective ranks. Same answer at any number of threads.
+// the search; those that do come first, then the objective ranks. Throughput is that between the run's ramps, so that a
+// rate that is kept is not missed for the run's length. Same answer at any number of threads.
 #pragma once
 
 #include <cstddef>
