@@ -1,7 +1,9 @@
 // Ranks as threads of one process, and mailboxes between them.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -28,9 +30,12 @@ class ThreadTransport : public Transport {
   struct Mailbox {
     std::mutex mutex;
     std::condition_variable arrived;
+    std::atomic<std::int64_t> posted = 0;
     std::map<int, std::deque<Message>> from;
     std::map<int, Operation> heard;   // last word from a rank
   };
+
+  void look_out(const Mailbox& box, std::int64_t seen) const;
 
   std::vector<Mailbox> mailboxes_;
   std::mutex failure_mutex_;
