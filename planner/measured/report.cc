@@ -46,11 +46,11 @@ void judge_by_loop(ValidateReport& r, const ValidateOptions& options) {
 // A simulation of a guessed protocol is not scored where others are known.
 bool scored(const ValidateReport& r, std::size_t i) { return !r.splits_protocols || protocol_is_known(r.rows[i]); }
 
-// What a row's own benchmark gives takes the place of the closed form.
 std::shared_ptr<const EngineTimesTable> times_of(const ValidateOptions& options) {
   return options.times == nullptr ? nullptr : std::make_shared<const EngineTimesTable>(*options.times);
 }
 
+// What a row's own benchmark gives takes the place of the closed form.
 void judge_by_simulation(ValidateReport& r, const CsvTable& table, const ValidateOptions& options) {
   const auto known = std::count_if(r.rows.begin(), r.rows.end(), protocol_is_known);
   r.splits_protocols = known > 0 && known < static_cast<std::int64_t>(r.rows.size());
