@@ -1,6 +1,5 @@
 // DeepEP's dispatch and combine: the price of the profile's own rows, with the parameters that are being fitted.
 #include <array>
-#include <cmath>
 #include <memory>
 
 #include "calibrate/fit/collective_rows.h"
@@ -20,7 +19,7 @@ CollectiveSample sample_of(const MeasuredTable& table, const Measurement& cell, 
   const double per_token = table.number(cell.row, "num_topk");
   const double row = dispatch ? kScaled * hidden + (low_latency ? kHeader : 0) : 2 * hidden;
   const double others = 1 - 1.0 / ranks;
-  const double visits = ranks * (1 - std::pow(others, per_token));
+  const double visits = distinct_groups(ranks, per_token);
   return {.message_bytes = cell.swept * visits * row,
           .sent_bytes = cell.swept * visits * row * others,
           .ranks = ranks,

@@ -36,6 +36,9 @@ struct CollectiveRequest {
   double experts_per_token = 1;
 };
 
+// Expected number of `groups` equal groups that `picks` even picks fall into: of the ranks, or domains, that a token goes to.
+[[nodiscard]] double distinct_groups(double groups, double picks);
+
 struct CollectiveAlgorithm {
   std::string_view name;  // "ring", "tree", "nvls", "one_shot", "two_shot", "hierarchical", "pairwise", "p2p",
                           // "ep_normal", "ep_low_latency"

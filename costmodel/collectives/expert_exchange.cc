@@ -61,9 +61,11 @@ bool has_expert_kernels(CollectiveKind kind, const GroupLinks& links, const Hard
   return links.peer_access && has(name) && has("ll_" + name) && (links.nodes == 1 || (has("inter." + name) && has("inter.ll_" + name)));
 }
 
+double distinct_groups(double groups, double picks) { return groups * (1 - std::pow(1 - 1 / groups, picks)); }
+
 double domain_copies(const CollectiveRequest& request, const GroupLinks& links) {
   const double domains = links.nodes;
-  const double copies = (domains - 1) * (1 - std::pow(1 - 1 / domains, request.experts_per_token));
+  const double copies = distinct_groups(domains, request.experts_per_token) * (domains - 1) / domains;
   return std::min(request.token_bytes * copies, sent_volume(request, links.ranks).bytes);
 }
 

@@ -158,7 +158,7 @@ double RequestBound::copies_sent(const ParallelConfig& c) const {
   const bool uniform =
       request_.price.expert_load.kind == ExpertLoad::Kind::kUniform && c.variant.redundant_experts == 0;
   const double distinct =
-      uniform ? ranks * (1 - std::pow(1 - 1 / ranks, static_cast<double>(moe->experts_per_token))) : 1;
+      uniform ? distinct_groups(ranks, static_cast<double>(moe->experts_per_token)) : 1;
   return 0.9 * distinct * (ranks - 1) / ranks;
 }
 

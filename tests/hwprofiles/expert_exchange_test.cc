@@ -1,7 +1,6 @@
 // Dispatch and combine against what DeepEP's benchmarks print: tokens of 7168 to 8 of 256 experts, fp8 there and bf16 back.
 #include <rapidcheck.h>
 
-#include <cmath>
 #include <vector>
 
 #include "collective_groups.h"
@@ -15,12 +14,18 @@ constexpr double kHidden = 7168;
 
 CollectiveRequest exchange(CollectiveKind kind, double tokens, int ranks, bool captured = false) {
   const double row = kind == CollectiveKind::kDispatch ? kHidden * (1 + 4.0 / 128) : 2 * kHidden;
-  const double visits = ranks * (1 - std::pow(1 - 1.0 / ranks, 8));
+  const double visits = distinct_groups(ranks, 8);
   return {.kind = kind, .message_bytes = tokens * visits * row, .sent_bytes = 0, .graph_captured = captured, .source = {}, .token_bytes = tokens * row, .experts_per_token = 8};
 }
 
 double microseconds(const HardwareProfile& hardware, CollectiveKind kind, double tokens, int ranks, bool captured) {
   return price_collective(exchange(kind, tokens, ranks, captured), first_ranks(hardware, ranks), hardware, PriceMode::kCalibrated).time.value() * 1e6;
+}
+
+TEST_CASE("eight picks among eight ranks fall on 5.25 of them") {
+  CHECK(distinct_groups(8, 8) == Approx(5.2511));   // 8 * (1 - (7/8)^8)
+  CHECK(distinct_groups(1, 8) == Approx(1));
+  CHECK(distinct_groups(4, 1) == Approx(1));
 }
 
 struct Measured {
