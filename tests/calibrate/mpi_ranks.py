@@ -203,50 +203,51 @@ class Namespaces:
             self.ip("netns", "del", name)
 
 
-def check_namespaces(program):
+def in_namespaces(check):
+    """What check(spaces) says of two hosts that are network namespaces; SKIPPED where there can be none."""
     if shutil.which("ip") is None:
         print("skipped: no ip command")
         return SKIPPED
     spaces = Namespaces()
     try:
-        if not spaces.up():
-            print("skipped: network namespaces are not permitted here")
-            return SKIPPED
-        with tempfile.TemporaryDirectory() as folder:
-            agent = os.path.join(folder, "agent.sh")
-            with open(agent, "w", encoding="utf-8") as stream:   # what a remote shell is on a cluster: HOST COMMAND ...
-                stream.write("#!/bin/sh\nhost=$1; shift\ncase $host in\n")
-                for name, address in zip(spaces.names, spaces.addresses):
-                    stream.write(f"  {address}) exec ip netns exec {name} sh -c \"$*\" ;;\n")
-                stream.write("esac\nexit 1\n")
-            os.chmod(agent, 0o755)
-            hosts = ",".join(f"{address}:2" for address in spaces.addresses)
-            wire = ["--mca", "plm_rsh_agent", agent, "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "10.213.77.0/24",
-                    "--mca", "oob_tcp_if_include", "10.213.77.0/24"]
-            words = ["ip", "netns", "exec", spaces.names[0], "mpirun", "--host", hosts, "--map-by", "node", *wire, "-n", "4", program, *CHECK,
-                     "--model", "dense", "--lowering", "pipeline"]
-            result = run(words)
-        said = result.stdout + result.stderr
-        return require(result.returncode == 0 and "4 processes" in said and ", 0 broken" in said, "the check over two namespaces does not hold", said)
+        if spaces.up():
+            return check(spaces)
+        print("skipped: network namespaces are not permitted here")
+        return SKIPPED
     finally:
         spaces.down()
+
+
+def check_namespaces(program):
+    return in_namespaces(lambda spaces: hold_over_namespaces(spaces, program))
+
+
+def hold_over_namespaces(spaces, program):
+    with tempfile.TemporaryDirectory() as folder:
+        agent = os.path.join(folder, "agent.sh")
+        with open(agent, "w", encoding="utf-8") as stream:   # what a remote shell is on a cluster: HOST COMMAND ...
+            stream.write("#!/bin/sh\nhost=$1; shift\ncase $host in\n")
+            for name, address in zip(spaces.names, spaces.addresses):
+                stream.write(f"  {address}) exec ip netns exec {name} sh -c \"$*\" ;;\n")
+            stream.write("esac\nexit 1\n")
+        os.chmod(agent, 0o755)
+        hosts = ",".join(f"{address}:2" for address in spaces.addresses)
+        wire = ["--mca", "plm_rsh_agent", agent, "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "10.213.77.0/24",
+                "--mca", "oob_tcp_if_include", "10.213.77.0/24"]
+        words = ["ip", "netns", "exec", spaces.names[0], "mpirun", "--host", hosts, "--map-by", "node", *wire, "-n", "4", program, *CHECK,
+                 "--model", "dense", "--lowering", "pipeline"]
+        result = run(words)
+    said = result.stdout + result.stderr
+    return require(result.returncode == 0 and "4 processes" in said and ", 0 broken" in said, "the check over two namespaces does not hold", said)
 
 
 def check_hosts(program):
     """Rank 1 reaches rank 0 as 127.0.0.1, where rank 2 would call itself: it must be told what is beside rank 0."""
-    if shutil.which("ip") is None:
-        print("skipped: no ip command")
-        return SKIPPED
-    spaces = Namespaces()
-    try:
-        if not spaces.up():
-            print("skipped: network namespaces are not permitted here")
-            return SKIPPED
+    def hold_beside(spaces):
         address = lambda rank: spaces.addresses[0] if rank == 2 else "127.0.0.1"
         inside = lambda rank: ["ip", "netns", "exec", spaces.names[1 if rank == 2 else 0]]
         return hold(start_all(program, 3, torch_variables(3, 29501, address), "--model", "dense", "--lowering", "tensor_parallel", before=inside), 3)
-    finally:
-        spaces.down()
+    return in_namespaces(hold_beside)
 
 
 def main():
