@@ -4,21 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/documents/document.h"
+#include "tools/documents/stats_document.h"
 
 namespace shardplan {
 namespace {
 
 constexpr std::size_t kMostPoints = 200'000;  // that are listed one by one
-
-Document stats_document(const ErrorStats& s) {
-  Document out = {{"points", s.count},
-                  {"mean_ape", s.mean_ape},
-                  {"median_ape", s.median_ape},
-                  {"p90_ape", s.p90_ape},
-                  {"bias_median", s.bias_median}};
-  if (s.interval_coverage) out["interval_coverage"] = *s.interval_coverage;
-  return out;
-}
 
 Document counts_document(const std::map<std::string, std::int64_t>& counts) {
   Document out = Document::array();
@@ -60,12 +51,12 @@ std::string point_document(const PointReport& r) {
   for (const PointQuantity& q : r.quantities) document["quantities"].push_back({{"name", q.name}, {"unit", q.unit}});
   document["points"] = measured_points(r);
   document["predicted"] = r.overall.count + r.apart.count;
-  document["errors"] = stats_document(r.overall);
-  document["apart"] = stats_document(r.apart);
+  document["errors"] = stats_document(r.overall, "points");
+  document["apart"] = stats_document(r.apart, "points");
   document["apart"]["why"] = r.apart_name;
   document["groups"] = Document::array();
   for (const PointGroup& g : r.groups)
-    document["groups"].push_back({{"by", g.by}, {"name", g.name}, {"errors", stats_document(g.errors)}});
+    document["groups"].push_back({{"by", g.by}, {"name", g.name}, {"errors", stats_document(g.errors, "points")}});
   document["held_out"] = Document::array();
   for (const HeldOutRow& h : r.held_out) {
     document["held_out"].push_back(

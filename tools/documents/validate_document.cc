@@ -5,24 +5,15 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/documents/document.h"
+#include "tools/documents/stats_document.h"
 
 namespace shardplan {
 namespace {
 
-Document stats_document(const ErrorStats& s) {
-  Document out = {{"rows", s.count},
-                  {"mean_ape", s.mean_ape},
-                  {"median_ape", s.median_ape},
-                  {"p90_ape", s.p90_ape},
-                  {"bias_median", s.bias_median}};
-  if (s.interval_coverage) out["interval_coverage"] = *s.interval_coverage;
-  return out;
-}
-
 Document errors_document(const QuantityErrors& e) {
-  return {{"ttft", stats_document(e.ttft)},
-          {"tpot", stats_document(e.tpot)},
-          {"output_throughput", stats_document(e.throughput)}};
+  return {{"ttft", stats_document(e.ttft, "rows")},
+          {"tpot", stats_document(e.tpot, "rows")},
+          {"output_throughput", stats_document(e.throughput, "rows")}};
 }
 
 Document rank_document(const RankQuality& rank) {
