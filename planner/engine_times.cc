@@ -1,5 +1,6 @@
 #include "planner/engine_times.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/errors.h"
@@ -49,7 +50,9 @@ std::string generation(const std::string& architecture) { return architecture.su
 
 const char* name_of(TimeTerm term) { return kNames[static_cast<std::size_t>(term)]; }
 
-bool is_time(TimeTerm term) { return term <= TimeTerm::kPromptToken || term == TimeTerm::kHandOver; }
+bool is_time(TimeTerm term) {
+  return std::any_of(kHostTerms.begin(), kHostTerms.end(), [term](const HostTerm& host) { return host.term == term; });
+}
 
 bool selection_of(const TimesLevel& level, const SelectorValues& values, SelectorValues& out) {
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -87,13 +90,7 @@ EngineTimes EngineTimesTable::times(const std::array<double, kTimeTerms>& log_ra
   for (std::size_t i = 0; i < kTimeTerms; ++i) of[i] = prior[i] * std::exp(log_ratio[i]);
   const auto at = [&](TimeTerm term) { return of[static_cast<std::size_t>(term)]; };
   EngineTimes out;
-  out.host = {.per_step = Seconds(at(TimeTerm::kStep)),
-              .per_sequence = Seconds(at(TimeTerm::kSequence)),
-              .per_layer = Seconds(at(TimeTerm::kLayer)),
-              .first_token = Seconds(at(TimeTerm::kRequest)),
-              .per_prompt_token = Seconds(at(TimeTerm::kPromptToken)),
-              .hand_over = Seconds(at(TimeTerm::kHandOver)),
-              .prefill_launch_per_layer = Seconds(at(TimeTerm::kPrefillLaunch))};
+  for (const HostTerm& host : kHostTerms) out.host.*host.of = Seconds(at(host.term));
   for (std::size_t part = 0; part < kStepParts; ++part) {
     out.factors.of[part] = of[static_cast<std::size_t>(TimeTerm::kGemm) + part];
   }

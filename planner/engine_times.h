@@ -63,6 +63,19 @@ inline constexpr std::size_t kTimeTerms = 22;
 [[nodiscard]] const char* name_of(TimeTerm term);
 [[nodiscard]] bool is_time(TimeTerm term);  // its prior is a time; all others are ratios
 
+// The terms that are times, and where they stand in a host's cost.
+struct HostTerm {
+  TimeTerm term;
+  Seconds HostCost::*of;
+};
+inline constexpr std::array<HostTerm, 7> kHostTerms{{{TimeTerm::kStep, &HostCost::per_step},
+                                                     {TimeTerm::kSequence, &HostCost::per_sequence},
+                                                     {TimeTerm::kLayer, &HostCost::per_layer},
+                                                     {TimeTerm::kPrefillLaunch, &HostCost::prefill_launch_per_layer},
+                                                     {TimeTerm::kRequest, &HostCost::first_token},
+                                                     {TimeTerm::kPromptToken, &HostCost::per_prompt_token},
+                                                     {TimeTerm::kHandOver, &HostCost::hand_over}}};
+
 // What rows may select by. Empty fields of a row match everything.
 struct TimesKey {
   std::string engine;         // "vllm"; "" or "neutral": none

@@ -53,25 +53,12 @@ class Sum {
 EngineTimes moved(const EngineTimes& times, TimeTerm term) {
   EngineTimes out = times;
   const double up = std::exp(kStep);
+  for (const HostTerm& host : kHostTerms) {
+    if (host.term != term) continue;
+    out.host.*host.of = out.host.*host.of * up;
+    return out;
+  }
   switch (term) {
-    case TimeTerm::kStep:
-      out.host.per_step = out.host.per_step * up;
-      break;
-    case TimeTerm::kSequence:
-      out.host.per_sequence = out.host.per_sequence * up;
-      break;
-    case TimeTerm::kLayer:
-      out.host.per_layer = out.host.per_layer * up;
-      break;
-    case TimeTerm::kPrefillLaunch:
-      out.host.prefill_launch_per_layer = out.host.prefill_launch_per_layer * up;
-      break;
-    case TimeTerm::kRequest:
-      out.host.first_token = out.host.first_token * up;
-      break;
-    case TimeTerm::kPromptToken:
-      out.host.per_prompt_token = out.host.per_prompt_token * up;
-      break;
     case TimeTerm::kPrefillProduct:
       out.factors.prefill_product *= up;
       break;
@@ -83,9 +70,6 @@ EngineTimes moved(const EngineTimes& times, TimeTerm term) {
       break;
     case TimeTerm::kPrefill:
       out.prefill_ratio *= up;
-      break;
-    case TimeTerm::kHandOver:
-      out.host.hand_over = out.host.hand_over * up;
       break;
     case TimeTerm::kQueue:
       out.queue_ratio *= up;

@@ -37,13 +37,7 @@ std::size_t selector_named(const std::string& name, const std::string& where) {
 void read_priors(JsonObject& root, EngineTimesTable& table) {
   table.prior.fill(1);
   const HostCost host;
-  table.prior[static_cast<std::size_t>(TimeTerm::kStep)] = host.per_step.value();
-  table.prior[static_cast<std::size_t>(TimeTerm::kSequence)] = host.per_sequence.value();
-  table.prior[static_cast<std::size_t>(TimeTerm::kLayer)] = host.per_layer.value();
-  table.prior[static_cast<std::size_t>(TimeTerm::kPrefillLaunch)] = host.prefill_launch_per_layer.value();
-  table.prior[static_cast<std::size_t>(TimeTerm::kRequest)] = host.first_token.value();
-  table.prior[static_cast<std::size_t>(TimeTerm::kPromptToken)] = 1e-9;
-  table.prior[static_cast<std::size_t>(TimeTerm::kHandOver)] = host.hand_over.value();
+  for (const HostTerm& term : kHostTerms) table.prior[static_cast<std::size_t>(term.term)] = std::max(1e-9, (host.*term.of).value());
   if (!root.has("priors")) return;
   JsonObject priors = root.object("priors");
   for (const std::string& name : priors.unread_keys()) {
