@@ -163,6 +163,21 @@ Spread spread_of(const CompiledWork& work, const SymbolTable::Values& values) {
   return spread_at(*work.model, work.family == KernelFamily::kAttentionDecode ? value(1) : value(0) * work.tokens_ratio);
 }
 
+// The norm that reads the residual which `value` is added to: of this layer, or the first of the next one, which is taken
+// to be like this one's. -1: none.
+std::int32_t norm_behind(const StepGraph& graph, ValueId value) {
+  if (value == graph.residual_out) value = graph.residual_in;
+  ValueId sum = -1;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (node.kind != NodeKind::kCompute || std::find(node.inputs.begin(), node.inputs.end(), value) == node.inputs.end()) continue;
+    const LogicalOp& op = graph.op_of(node);
+    if (op.kind == OpKind::kNorm && op.own_kernel) return static_cast<std::int32_t>(i);
+    if (op.kind == OpKind::kAdd) sum = node.outputs[0];
+  }
+  return sum < 0 || value == graph.residual_in ? -1 : norm_behind(graph, sum);
+}
+
 const char* bound_of(const CompiledWork& work, const NodeWork& done) {
   const double compute = done.flops * work.seconds_per_flop;
   const double memory = done.bytes * work.seconds_per_byte;
@@ -196,21 +211,35 @@ void SymbolTable::evaluate_all(const BatchShape& shape, Values& values, Values& 
   }
 }
 
-CompiledGraph::CompiledGraph(const StepGraph& graph, const CollectivePricer& collectives, const ExpertLoadModel* experts,
-                             SymbolTable& symbols, const std::vector<GroupShape::Axis>& device_axes, const GroupShape& boundary)
-    : graph_(&graph), experts_(experts) {
+CompiledGraph::CompiledGraph(const StepGraph& graph, const CompileFor& target, SymbolTable& symbols,
+                             const std::vector<GroupShape::Axis>& device_axes, const GroupShape& boundary)
+    : graph_(&graph), experts_(target.experts) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     CompiledNode compiled{static_cast<std::int32_t>(i), std::nullopt, std::nullopt};
     if (computes(node.kind)) {
       const WorkForm form = work_form(graph, node);
       if (form.terms.empty()) continue;   // views
-      compiled.work = compile_work(form, graph.op_of(node).kind, collectives, experts, symbols);
+      compiled.work = compile_work(form, graph.op_of(node).kind, target.collectives, target.experts, symbols);
     }
     if (communicates(node.kind)) {
-      compiled.traffic = compile_traffic(graph, node, collectives, experts, symbols, device_axes, boundary);
+      compiled.traffic = compile_traffic(graph, node, target.collectives, target.experts, symbols, device_axes, boundary);
     }
     if (compiled.work || compiled.traffic) nodes_.push_back(std::move(compiled));
+  }
+  if (!target.fused.limits.empty()) fuse_norms(target.fused);
+}
+
+void CompiledGraph::fuse_norms(const FusedAllReduce& fused) {
+  for (CompiledNode& reduce : nodes_) {
+    const Node& node = graph_->nodes[static_cast<std::size_t>(reduce.node)];
+    if (node.kind != NodeKind::kAllReduce) continue;
+    const double limit = fused.limit_of(reduce.traffic->form.group_size);
+    const std::int32_t norm = limit > 0 ? norm_behind(*graph_, node.outputs[0]) : -1;
+    const auto compiled = std::find_if(nodes_.begin(), nodes_.end(), [norm](const CompiledNode& n) { return n.node == norm; });
+    if (norm < 0 || compiled == nodes_.end() || !compiled->work) continue;
+    reduce.traffic->fused_limit = limit;
+    compiled->work->fused = {reduce.traffic->symbol, reduce.traffic->form.message_ratio, limit};
   }
 }
 
@@ -254,6 +283,7 @@ NodeWork CompiledGraph::work(const CompiledWork& work, const SymbolTable::Values
   out.seconds *= factor;
   out.mean_seconds *= factor;
   out.fixed *= values.factors[index_of(work.fixed_part)];
+  if (work.fused.limit > 0 && share * work.fused.ratio * values[static_cast<std::size_t>(work.fused.symbol)] <= work.fused.limit) out.fixed = 0;
   return out;
 }
 
@@ -381,7 +411,7 @@ void CompiledGraph::describe(const SymbolTable::Values& values, const SymbolTabl
     const double message = node.traffic->form.message_ratio * units;
     if (message <= 0) continue;
     const CollectivePrice price = node.traffic->curve_of(values).direct(message);
-    out.collectives.push_back({std::string(prefix) + graph_->tensor_of(source.inputs[0]).name, node_kind_name(source.kind), std::string(price.algorithm),
+    out.collectives.push_back({std::string(prefix) + graph_->tensor_of(source.inputs[0]).name, node_kind_name(source.kind), std::string(price.algorithm) + (message <= node.traffic->fused_limit ? "+norm" : ""),
                                node.traffic->form.group_size, count, message, node.traffic->form.sent_ratio * units,
                                node.traffic->lse_ratio * units, Seconds(traffic_seconds(*node.traffic, values, 1)), price.spread});
   }

@@ -50,6 +50,9 @@ struct CompiledWork {
   double seconds_per_flop = 0;
   double seconds_per_byte = 0;
   double fixed = 0;
+  // A norm behind an all-reduce of `ratio` bytes per unit of `symbol`: part of that kernel up to `limit` bytes.
+  struct Fused { std::int32_t symbol = 0; double ratio = 0; double limit = 0; };
+  Fused fused;
   bool grouped = false;
   double tokens_ratio = 1;
   double flops_per_row = 0;
@@ -67,6 +70,7 @@ struct CompiledWork {
 struct CompiledTraffic {
   const CollectiveCurve* curve = nullptr;
   const CollectiveCurve* captured = nullptr;  // of a captured step, where that is another
+  double fused_limit = 0;                     // bytes up to which an all-reduce and the norm behind it are one kernel
   std::int32_t symbol = 0;
   TrafficForm form;
   double lse_ratio = 0;          // LSE bytes per unit, of the sent bytes
@@ -92,10 +96,16 @@ struct NodeWork {
   double fixed = 0;
 };
 
+// What a graph is compiled for; all but the collectives may be empty.
+struct CompileFor {
+  const CollectivePricer& collectives;
+  const ExpertLoadModel* experts = nullptr;
+  const FusedAllReduce& fused;
+};
+
 class CompiledGraph {
  public:
-  CompiledGraph(const StepGraph& graph, const CollectivePricer& collectives, const ExpertLoadModel* experts, SymbolTable& symbols,
-                const std::vector<GroupShape::Axis>& device_axes, const GroupShape& boundary);
+  CompiledGraph(const StepGraph& graph, const CompileFor& target, SymbolTable& symbols, const std::vector<GroupShape::Axis>& device_axes, const GroupShape& boundary);
 
   [[nodiscard]] StepTime time(const SymbolTable::Values& values, const SymbolTable::Values& means) const;
   // Adds one row per node that has something to do, `count` times, named with `prefix`.
@@ -110,6 +120,7 @@ class CompiledGraph {
   [[nodiscard]] double model_seconds(const CompiledWork& work, const SymbolTable::Values& values, double share) const;
   [[nodiscard]] double traffic_seconds(const CompiledTraffic& traffic, const SymbolTable::Values& values, double share) const;
   [[nodiscard]] Pair pair(const SymbolTable::Values& values, const SymbolTable::Values& means, double parts, bool experts) const;
+  void fuse_norms(const FusedAllReduce& fused);
   void add_node(const CompiledNode& node, const SymbolTable::Values& values, const SymbolTable::Values& means, StepTime& total) const;
   void apply_overlaps(const SymbolTable::Values& values, const SymbolTable::Values& means, StepTime& total) const;
 

@@ -58,6 +58,13 @@ StepTime operator*(const StepTime& a, double k) {
   return out;
 }
 
+double FusedAllReduce::limit_of(std::int64_t ranks) const {
+  for (const Limit& limit : limits) {
+    if (limit.ranks == ranks) return limit.message_bytes;
+  }
+  return 0;
+}
+
 struct StepPricer::Impl {
   std::vector<std::optional<ExpertLoadModel>> experts;         // by layer kind
   std::vector<std::optional<ExpertLoadModel>> draft_experts;   // by layer of the MTP modules
@@ -65,13 +72,14 @@ struct StepPricer::Impl {
   std::vector<CompiledForm> forms;
   bool mixes = true;
   StepFactors factors;
+  FusedAllReduce fused;
 
   void compile(const StageGraphs& graphs, const CollectivePricer& collectives, const std::vector<GroupShape::Axis>& axes,
                const GroupShape& boundary) {
     CompiledForm form;
     form.graphs = &graphs;
     const auto compiled = [&](const StepGraph& graph, const ExpertLoadModel* load) {
-      return CompiledGraph(graph, collectives, load, form.symbols, axes, boundary);
+      return CompiledGraph(graph, {collectives, load, fused}, form.symbols, axes, boundary);
     };
     for (std::size_t k = 0; k < graphs.layers.size(); ++k) {
       form.layers.push_back(compiled(graphs.layers[k], experts[k] ? &*experts[k] : nullptr));
@@ -199,7 +207,10 @@ StepPricer::StepPricer(const ModelSpec& model, const ParallelConfig& config, con
   impl_->drafts = lowered.drafts;
   if (lowered.drafts > 0) loads(model.mtp_layers, impl_->draft_experts);
   impl_->mixes = lowered.mixes();
-  if (collectives.mode() != PriceMode::kSpeedOfLight) impl_->factors = options.factors;
+  if (collectives.mode() != PriceMode::kSpeedOfLight) {
+    impl_->factors = options.factors;
+    impl_->fused = options.fused_all_reduce;
+  }
   const std::vector<GroupShape::Axis> axes = device_axes(lowered.forms.front().embedding.mesh, config, order);
   GroupShape boundary{{{2, stage_stride(config, order)}}, axes};
   if (config.pp == 1) boundary = {};

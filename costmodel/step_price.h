@@ -63,9 +63,19 @@ struct StepBreakdown {
   std::vector<CollectiveRow> collectives;
 };
 
+// All-reduces that run as one kernel with the addition to the residual and the norm behind them, up to a size of message by
+// ranks of the group: the norm is no launch of its own then, and its bytes still pass through memory. The kernel's time is
+// that of the engine's all-reduce alone: vLLM's rows under FlashInfer's kernel fit so, not with TensorRT-LLM's times.
+struct FusedAllReduce {
+  struct Limit { std::int64_t ranks; double message_bytes; };
+  std::vector<Limit> limits;   // none: not fused
+  [[nodiscard]] double limit_of(std::int64_t ranks) const;   // message bytes; 0: not fused
+};
+
 struct PriceOptions {
   PriceMode mode = PriceMode::kCalibrated;   // of the CollectivePricer that the StepPricer is given
   ExpertLoad expert_load;
+  FusedAllReduce fused_all_reduce;           // left alone at speed of light
   StepFactors factors;                       // of the engine's kernels; left alone at speed of light
 };
 

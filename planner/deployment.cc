@@ -10,10 +10,12 @@ namespace {
 
 constexpr std::int64_t kSplitSequences = 32;  // per attention group, of the shape that layer splits are balanced for
 
-// Prices with the factors of the engine's kernels.
-PriceOptions price_of(const PlanRequest& request) {
+// Prices with the factors of the engine's kernels, and what it fuses.
+PriceOptions price_of(const PlanRequest& request, const ParallelConfig& config) {
+  const Engine& engine = engine_of(request);
   PriceOptions options = request.price;
   options.factors = times_of(request).factors;
+  if (engine.fused_all_reduce != nullptr) options.fused_all_reduce = engine.fused_all_reduce(request.model, config, request.hardware, version_of(request));
   return options;
 }
 
@@ -132,7 +134,7 @@ SharedTable share_table(const PlanRequest& request, const ParallelConfig& table,
   piped.pp = 2 * table.stage_ranks() <= request.gpus
                  ? 2
                  : 1;  // prices do not depend on the depth, but one stage has no boundary
-  shared.pricer = std::make_shared<const StepPricer>(request.model, piped, *shared.lowered, collectives, price_of(request));
+  shared.pricer = std::make_shared<const StepPricer>(request.model, piped, *shared.lowered, collectives, price_of(request, piped));
   return shared;
 }
 
@@ -192,7 +194,7 @@ void Deployment::use_chunk(std::int64_t max_batched_tokens) {
 const StepPricer& Deployment::pricer() {
   if (!shared_.pricer) {
     shared_.pricer = std::make_shared<const StepPricer>(request_.model, config_, *shared_.lowered, collectives_,
-                                                        price_of(request_), order_);
+                                                        price_of(request_, config_), order_);
   }
   return *shared_.pricer;
 }

@@ -48,12 +48,19 @@ struct Engine {
   ParallelConfig (*settle)(const ModelSpec&, ParallelConfig) = nullptr;
   // Whose kernels it runs where a profile tells libraries apart (KernelOptions::libraries). nullptr: the plain rows.
   std::vector<std::string> (*kernel_libraries)(const std::string& version) = nullptr;
+  // All-reduces that it runs as one kernel with the norm behind them. nullptr: none.
+  FusedAllReduce (*fused_all_reduce)(const ModelSpec&, const ParallelConfig&, const HardwareProfile&, const std::string& version) = nullptr;
   // The engine's release inside a container that is tagged otherwise; "" where `tag` is a release of its own. nullptr: all are.
   std::string (*release_inside)(const std::string& tag) = nullptr;
+  // What was run from a month on, oldest first; of points that name a day and no release.
+  struct Release { const char* month; const char* version; };
+  std::vector<Release> releases = {};
   // What the rules were read from; a version outside is taken as the nearest, with a note.
   const char* oldest_version = "";
   const char* newest_version = "";
 
+  // The release that was run on a day, "2025-10-29"; "" before the first that is known, and for no day.
+  [[nodiscard]] std::string release_at(const std::string& day) const;
   [[nodiscard]] std::string release_of(const std::string& tag) const {
     const std::string inside = release_inside == nullptr ? "" : release_inside(tag);
     return inside.empty() ? tag : inside;

@@ -84,6 +84,16 @@ std::vector<Violation> check_rules(const std::vector<EngineRule>& rules, const R
   return out;
 }
 
+std::string Engine::release_at(const std::string& day) const {
+  const std::string month = day.substr(0, std::string_view("2025-10").size());
+  const bool is_month = month.size() == 7 && month[4] == '-' && month.find_first_not_of("0123456789-") == std::string::npos;
+  std::string version;
+  for (const Release& release : releases) {
+    if (is_month && month >= release.month) version = release.version;
+  }
+  return version;
+}
+
 std::vector<Violation> Engine::check(const ModelSpec& model, const ParallelConfig& config,
                                      const HardwareProfile& hardware, const std::string& version, PoolRole role) const {
   return check_rules(rules(), {model, config, hardware, role}, version.empty() ? default_version : version,

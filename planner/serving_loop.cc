@@ -31,12 +31,19 @@ struct Pace {
   double own = 0;     // steps of a request's own prompt
 };
 
+// Of the steps before one with prompts, those of decodes alone: behind these the host launches it.
+double captured_ratio(const LoopSteps& s, const EngineTimes& times) {
+  const bool in_waves = times.waves && times.prefill_first;   // prompts follow prompts
+  return s.answers() && s.captures && !in_waves ? std::max(0.0, 1 - s.running * s.tokens_per_step / s.osl * s.chunks / s.prompts) : 0;
+}
+
 Pace pace_of(const LoopSteps& s, const EngineTimes& times) {
   const StageSeconds decode = stage_seconds(s.decode, times);
   StageSeconds mixed = stage_seconds(s.mixed, times);
   const double launch = s.resumed ? 0 : times.host.prefill_launch_per_layer.value();
-  mixed.slowest = smooth_max(mixed.slowest, launch * s.mixed.slowest_layers);
-  mixed.sum = smooth_max(mixed.sum, launch * s.mixed.layers);
+  const double behind = captured_ratio(s, times);
+  mixed.slowest = smooth_max(mixed.slowest, std::max(0.0, launch * s.mixed.slowest_layers - behind * decode.slowest));
+  mixed.sum = smooth_max(mixed.sum, std::max(0.0, launch * s.mixed.layers - behind * decode.sum));
   Pace out;
   out.host = times.host.per_step.value() + times.host.per_sequence.value() * s.running / s.in_flight / s.groups;
   out.decode = times.decode_ratio * std::max(s.in_flight * (decode.slowest + out.host), decode.sum + out.host);

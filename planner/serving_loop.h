@@ -1,7 +1,8 @@
 // The closed loop of continuous batching, from the parts of two steps: one of decodes alone, one with prompts.
 //
 //   Td = sum of parts x factors + L*layer + step + B*sequence             a decode step of B sequences
-//   Tm = ((with prompts)^4 + (L*prefill_launch)^4)^(1/4)                  never under its launches
+//   Tm = ((with prompts)^4 + (L*prefill_launch - c*Td)^4)^(1/4)           never under its launches, of which those behind
+//                                                          the decode step before it, a share c of the times, cost nothing
 //   pp batches in flight: each costs its stages' host time too, max(pp*(slowest + host), sum + host)
 //   P  = chunks*(Tm - Td)/k          what one of k prompts taken together adds to the others' time
 //   lambda = N/(t0 + n*T),  T = Td + lambda*P*T*(N-k)/N    n = (osl-1)/y steps of a request of y tokens each;
@@ -46,6 +47,7 @@ struct LoopSteps {
   StepCost decode;
   StepCost mixed;  // the same decodes with a chunk of the prompts; the chunk alone where they do not mix
   bool mixes = true;
+  bool captures = true;  // steps of decodes alone are captured graphs
   bool resumed = false;  // all of a prompt but one token is cached: it joins the decodes, in captured steps
   double prompts = 1;    // taken together
   double fit = 1;        // prompts that a step's budget holds; below 1: one takes several steps

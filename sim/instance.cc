@@ -191,6 +191,7 @@ bool Instance::try_start(std::size_t index) {
   const bool follows = settings_.async_scheduling && lane.last_start > SimTime(-1);
   Planned planned = plan(lane, follows ? lane.last_start : events_.now());
   if (!planned.work && planned.retry) planned = plan(lane, events_.now());
+  lane.behind = follows && lane.captured ? (events_.now() - lane.last_start) / static_cast<std::int64_t>(lanes_.size()) : SimTime(0);
   lane.last_start = SimTime(-1);
   if (!planned.work) return false;
   launch(index, planned.steady);

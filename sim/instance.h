@@ -133,6 +133,8 @@ class Instance : public EventTarget {
     bool busy = false;
     SimTime start;                     // of the step or run under way
     SimTime last_start{-1};            // of the step that has just ended, while the next is planned; else -1
+    bool captured = false;             // the last step launched was one of decodes alone
+    SimTime behind;                    // such a step just before the one that is launched; 0: none
     std::int64_t steps = 1;
     std::int64_t settled = 1;          // of these, whose blocks are taken
     bool cut = false;                  // the run ends with the step under way

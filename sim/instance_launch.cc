@@ -23,6 +23,7 @@ void Instance::launch(std::size_t index, bool steady) {
   lane.cut = false;
   lane.growth = 0;
   lane.beyond_low = 0;
+  lane.captured = !prompts;
   if (prompts) balance_waited_ = 0;
   if (prompts) launch_mixed(lane);
   else launch_decodes(lane, steady && settings_.skip_ahead && alone(lane));
@@ -95,11 +96,11 @@ StepLoad Instance::busiest_load(const Lane& lane) const {
   }
   const auto groups = static_cast<std::int64_t>(groups_.size());
   return {.decode_sequences = groups * most.decode_sequences, .decode_context = groups * most.decode_context, .prompts = groups * most.prompts,
-          .prompt_tokens = groups * most.prompt_tokens, .prompt_pairs = groups * most.prompt_pairs};
+          .prompt_tokens = groups * most.prompt_tokens, .prompt_pairs = groups * most.prompt_pairs, .behind = lane.behind};
 }
 
 StepLoad Instance::spread_load(const Lane& lane) const {
-  StepLoad load;
+  StepLoad load{.behind = lane.behind};
   for (const Batch& batch : lane.batches) {
     add_chunks(batch, load);
     if (!batch.decoding) continue;

@@ -48,13 +48,13 @@ PricedTimer::PricedTimer(const StepPricer& pricer, std::vector<StageLayers> stag
 // Of a step of decodes only, for one token of each.
 double PricedTimer::decode_seconds(const StageLayers& stage, const BatchShape& shape) const { return stage_seconds(stage, shape) / yield_; }
 
-// Steps with prompts are never shorter than their launches.
-double PricedTimer::stage_seconds(const StageLayers& stage, const BatchShape& plain) const {
+// Steps with prompts are never shorter than their launches, but for what of these was done behind the step before.
+double PricedTimer::stage_seconds(const StageLayers& stage, const BatchShape& plain, double behind) const {
   const BatchShape shape = verifying(plain, speculation_.tokens);
   const auto layers = static_cast<double>(stage.count + (stage.is_last ? pricer_.draft_layers(shape) : 0));
   const double seconds = pricer_.stage(stage, shape).seconds.value() + host_.per_layer.value() * layers;
   if (shape.prefill_sequences == 0) return seconds;
-  return smooth_max(seconds, host_.prefill_launch_per_layer.value() * layers);
+  return smooth_max(seconds, std::max(0.0, host_.prefill_launch_per_layer.value() * layers - behind));
 }
 
 // Hops and host time: of the latency, but of no stage.
@@ -119,13 +119,13 @@ DecodeTime PricedTimer::decode(std::int64_t sequences, std::int64_t context) {
   return {.low = sequences * range.low, .high = sequences * range.high, .latency = cell.latency, .routed = cell.routed, .stages = {lines, stages_.size()}};
 }
 
-void PricedTimer::add_price(const BatchShape& shape, double weight_ratio, double& fixed) {
+void PricedTimer::add_price(const BatchShape& shape, double behind, double weight_ratio, double& fixed) {
   const bool drafts = speculation_.tokens > 0 && shape.decode_sequences > 0;
   const BatchShape decodes = decodes_of(shape);
   // The step yields more than the one token that it stands for.
   const auto beyond = [this](double seconds, double own) { return std::max(own, seconds - (yield_ - 1) * own); };
   for (std::size_t s = 0; s < stages_.size(); ++s) {
-    const double seconds = stage_seconds(stages_[s], shape);
+    const double seconds = stage_seconds(stages_[s], shape, behind);
     seconds_[s] += weight_ratio * (drafts ? beyond(seconds, decode_seconds(stages_[s], decodes)) : seconds);
   }
   const double host = fixed_seconds(shape);
@@ -154,7 +154,7 @@ void PricedTimer::mixed(const StepLoad& load, MixedTime& out) {
     if (weight == 0) continue;
     shape.prefill_tokens = tokens;
     shape.prefill_prefix = std::max(0.0, pairs_per_token - static_cast<double>(tokens + 1) / 2);
-    add_price(shape, weight, fixed);
+    add_price(shape, to_seconds(load.behind).value(), weight, fixed);
   }
   scale(shape, fixed);
   out.routed = routed_part(shape);

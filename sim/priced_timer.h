@@ -53,10 +53,10 @@ class PricedTimer : public StepTimer {
   [[nodiscard]] RoutedPart routed_part(const BatchShape& shape) const;
   void fill(Cell& cell, TimeLine* lines);
   [[nodiscard]] double decode_seconds(const StageLayers& stage, const BatchShape& shape) const;
-  [[nodiscard]] double stage_seconds(const StageLayers& stage, const BatchShape& shape) const;
+  [[nodiscard]] double stage_seconds(const StageLayers& stage, const BatchShape& shape, double behind = 0) const;
   [[nodiscard]] double fixed_seconds(const BatchShape& shape) const;
   void scale(const BatchShape& shape, double& fixed);
-  void add_price(const BatchShape& shape, double weight_ratio, double& fixed);
+  void add_price(const BatchShape& shape, double behind, double weight_ratio, double& fixed);
 
   const StepPricer& pricer_;
   std::vector<StageLayers> stages_;

@@ -20,6 +20,7 @@ struct StepLoad {
   std::int64_t prompts = 0;          // chunks of prompts
   std::int64_t prompt_tokens = 0;    // of all of them
   std::int64_t prompt_pairs = 0;     // sum over chunks of n*prefix + n(n+1)/2: (query, key) pairs
+  SimTime behind;                    // the captured step before this one, which it is launched behind; 0: none
 };
 
 // Time of decode steps for contexts in [low, high): base + slope*(context - low), whole picoseconds.

@@ -14,6 +14,7 @@ PlanRequest side_of(const PlanRequest& request) {
   side.workload.requests_per_second.reset();
   side.max_model_len = context_of(request);
   side.targets = {};
+  if (side.objective == Objective::kGpus) side.objective = Objective::kThroughput;   // of one instance: the fewest are those that do most
   side.pareto = false;
   side.explain_empty = false;
   return side;

@@ -85,6 +85,18 @@ std::vector<std::string> kernel_libraries(const std::string& version) {
   return with_generated_experts(version.empty() || !VersionRange{"", "0.5.5"}.contains(version));
 }
 
+// FlashInfer's one kernel of all-reduce, residual and norm: for DeepSeek and gpt-oss from 0.5.5 on, on one host, up to 2,048 tokens.
+FusedAllReduce fused_all_reduce(const ModelSpec& model, const ParallelConfig& config, const HardwareProfile& hardware, const std::string& version) {
+  constexpr double kTokens = 2048;
+  const std::string& architecture = hardware.device.architecture;
+  const bool known = model.family == "deepseek" || model.family == "gpt_oss";
+  const bool fuses = architecture == "hopper" || architecture == "blackwell" || architecture == "blackwell-ultra";
+  if (config.tp == 1 || config.dpa > 1 || !known || !fuses || VersionRange{"", "0.5.5"}.contains(version)) return {};
+  if (config.variant.moe_comm == MoeComm::kAllToAll && config.ep > 1) return {};
+  const double limit = kTokens * static_cast<double>(model.hidden) * 2;
+  return {{{2, limit}, {4, limit}, {8, limit}}};
+}
+
 // Whether a dense FFN of FP8 blocks can be split over the whole stage.
 bool is_aligned_over_stage(const ModelSpec& model, const ParallelConfig& config) {
   const std::int64_t ranks = config.stage_ranks();
@@ -145,6 +157,8 @@ Engine sglang_engine() {
           .exports = true,
           .settle = settle,
           .kernel_libraries = kernel_libraries,
+          .fused_all_reduce = fused_all_reduce,
+          .releases = {{"2025-08", "0.5.1"}, {"2025-09", "0.5.2"}, {"2025-11", "0.5.5"}, {"2025-12", "0.5.6"}, {"2026-01", "0.5.8"}, {"2026-03", "0.5.9"}},
           .oldest_version = "0.5.10",
           .newest_version = "0.5.20"};
 }

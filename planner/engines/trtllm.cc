@@ -63,6 +63,12 @@ std::vector<std::string> kernel_libraries(const std::string& version) {
   return with_generated_experts(version.empty() || !VersionRange{"", "1.2"}.contains(version), {"trtllm"});
 }
 
+// Its own kernel of all-reduce, residual and norm, while the message fits the kernel's workspace.
+FusedAllReduce fused_all_reduce(const ModelSpec&, const ParallelConfig& config, const HardwareProfile&, const std::string&) {
+  if (config.tp == 1 || config.dpa > 1) return {};
+  return {{{2, 16e6}, {4, 8e6}, {8, 8e6}}};
+}
+
 }  // namespace
 
 Engine trtllm_engine() {
@@ -76,7 +82,9 @@ Engine trtllm_engine() {
           .exports = true,
           .settle = settle,
           .kernel_libraries = kernel_libraries,
+          .fused_all_reduce = fused_all_reduce,
           .release_inside = release_inside,
+          .releases = {{"2025-07", "1.0"}, {"2025-09", "1.1"}, {"2025-12", "1.2"}, {"2026-02", "1.3"}},
           .oldest_version = "1.2",
           .newest_version = "1.3"};
 }

@@ -165,6 +165,20 @@ std::vector<std::string> kernel_libraries(const std::string& version) {
   return with_generated_experts(version.empty() || !VersionRange{"", "0.15"}.contains(version));
 }
 
+// FlashInfer's one kernel of all-reduce, residual and norm, which a pass of the compiler puts in by default from 0.16 on (beside
+// attention data parallelism from 0.21 on); on Blackwell recipes asked for it since it exists. MiB by ranks as vLLM's table of
+// sizes has them.
+FusedAllReduce fused_all_reduce(const ModelSpec&, const ParallelConfig& config, const HardwareProfile& hardware, const std::string& version) {
+  const char* since = config.dpa > 1 ? "0.21" : hardware.device.architecture == "hopper" ? "0.16" : "0.10.2";
+  if (config.tp == 1 || (!version.empty() && VersionRange{"", since}.contains(version))) return {};
+  const auto mib = [](std::int64_t ranks, double size) { return FusedAllReduce::Limit{ranks, size * static_cast<double>(kMiB)}; };
+  const std::string& architecture = hardware.device.architecture;
+  if (architecture == "hopper") return {{mib(2, 64), mib(4, 2), mib(8, 0.5)}};
+  if (architecture == "blackwell") return {{mib(2, 64), mib(4, 32), mib(8, 1), mib(16, 64)}};
+  if (architecture == "blackwell-ultra") return {{mib(2, 64), mib(4, 64), mib(8, 4), mib(16, 64)}};
+  return {};
+}
+
 }  // namespace
 
 Engine vllm_engine() {
@@ -178,6 +192,8 @@ Engine vllm_engine() {
           .exports = true,
           .device_order = DeviceOrder::kGroupMajor,
           .kernel_libraries = kernel_libraries,
+          .fused_all_reduce = fused_all_reduce,
+          .releases = {{"2025-09", "0.10.2"}, {"2025-12", "0.12"}, {"2026-01", "0.14"}, {"2026-02", "0.15"}, {"2026-03", "0.17"}, {"2026-04", "0.19"}},
           .oldest_version = "0.19",
           .newest_version = "0.31"};
 }

@@ -122,6 +122,7 @@ PricedRow RowPricer::price_batch(const RowQuestion& question) {
   input.scheduler.max_batched_tokens = request.workload.isl * static_cast<std::int64_t>(out.concurrency);
   out.holds = std::floor(running_limit(input, request.workload).requests) >= out.concurrency;
   out.steps = loop_steps(input, request.workload, out.concurrency);
+  out.steps.captures = false;
   out.launched = out.steps;
   out.launched->mixed = out.steps.decode;
   out.launched->prompts = out.launched->chunks = 1;

@@ -78,6 +78,7 @@ ServingRow read_serving_row(const CsvTable& table, const CsvRow& row, const std:
   out.hardware = row.cells[table.require("hardware")];
   out.engine = row.cells[table.require("engine")];
   out.version = table.text(row, "engine_version");
+  out.measured_on = table.text(row, "measured_on");
   out.precision = table.text(row, "precision");
   out.dense_format = table.text(row, "dense_format");
   out.expert_format = table.text(row, "expert_format");
@@ -175,6 +176,7 @@ void set_engine(const ServingRow& row, PlanRequest& request) {
   request.engine_version =
       row.version.empty() || row.version.front() < '0' || row.version.front() > '9' ? "" : row.version;
   if (request.engine != nullptr) request.engine_version = request.engine->release_of(request.engine_version);
+  if (request.engine != nullptr && request.engine_version.empty()) request.engine_version = request.engine->release_at(row.measured_on);
   request.engine_times_as = row.engine;
   request.max_batched_tokens = row.token_budget;
   request.memory_fraction_ratio = row.memory_fraction_ratio;

@@ -2,7 +2,8 @@
 //
 // Columns: model, hardware, engine, isl, osl, concurrency, gpus, tp, tpot_ms and ttft_ms must be there; engine_version,
 // precision, dense_format, expert_format, kv_dtype, token_budget, memory_fraction, pp, dpa, moe_tp, ep, protocol,
-// quality, id, output_tokens_per_second_per_gpu, peer_* may. Others are ignored.
+// quality, id, measured_on (2025-10-29; tells the release where engine_version does not), output_tokens_per_second_per_gpu,
+// peer_* may. Others are ignored.
 #pragma once
 
 #include <optional>
@@ -21,7 +22,7 @@ struct Observed {
 
 struct ServingRow {
   std::int64_t line = 0;
-  std::string id, model, hardware, engine, version, precision, dense_format, expert_format, kv_dtype, protocol, quality;
+  std::string id, model, hardware, engine, version, precision, dense_format, expert_format, kv_dtype, protocol, quality, measured_on;
   std::int64_t isl = 0, osl = 0, concurrency = 0, gpus = 0, tp = 1, pp = 1, dpa = 1, moe_tp = 1, ep = 1;
   std::int64_t token_budget = 0;     // 0: the engine's
   double memory_fraction_ratio = 0;  // 0: the engine's

@@ -2,6 +2,7 @@
 #include <rapidcheck.h>
 
 #include "costmodel/compiled_graph.h"
+#include "models/catalog.h"
 #include "tests/catch.h"
 #include "tests/costmodel/any_config.h"
 #include "tests/costmodel/made_models.h"
@@ -81,6 +82,30 @@ TEST_CASE("The rows of a breakdown without overlap add up to the step") {
     for (const CollectiveRow& row : step.collectives) sum += row.time.value() * static_cast<double>(row.count);
     RC_ASSERT(sum == Approx(step.time.seconds.value()).epsilon(1e-9));
   }));
+}
+
+TEST_CASE("Behind an all-reduce fused with it a norm is no launch, and its bytes remain") {
+  const ModelSpec model = load_model("llama-3.1-8b");
+  const Setup setup(model, {.tp = 8}, load_hardware("h200-sxm"), PriceMode::kCalibrated);
+  constexpr double kTokens = 64;
+  const double message = kTokens * 4096 * 2;
+  const auto priced = [&](double limit) {
+    PriceOptions options;
+    if (limit > 0) options.fused_all_reduce = {{{8, limit}}};
+    return StepPricer(model, setup.config(), setup.lowered(), setup.collectives(), options).breakdown(setup.stages(), {.decode_sequences = 64, .decode_context = 1000});
+  };
+  const StepBreakdown plain = priced(0), fused = priced(message), over = priced(message - 1);
+  CHECK(over.time.seconds == plain.time.seconds);   // the message does not fit
+  CHECK(collective_row(fused, "attention_out", "all_reduce").algorithm == "nvls+norm");
+  CHECK(collective_row(plain, "attention_out", "all_reduce").algorithm == "nvls");
+  double less = 0;
+  for (const char* norm : {"attention_in", "ffn_in"}) {
+    // What is left are its bytes, read and written once, and the weight: 0.22 us at the datasheet's bandwidth.
+    CHECK(op_row(fused, norm).time.value() > (2 * message + 4096 * 2) / 4.8e12);
+    CHECK(op_row(fused, norm).time.value() < 1.5 * (2 * message + 4096 * 2) / 4.8e12);
+    less += op_row(plain, norm).time.value() - op_row(fused, norm).time.value();
+  }
+  CHECK(plain.time.seconds.value() - fused.time.seconds.value() == Approx(32 * less).epsilon(1e-9));
 }
 
 TEST_CASE("No calibrated price beats the speed of light") {

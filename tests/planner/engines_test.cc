@@ -40,6 +40,32 @@ TEST_CASE("Versions compare by number, and a range ends before its end") {
   CHECK_THAT(message_of([] { (void)parse_version("main"); }), contains_text("--engine-version"));
 }
 
+TEST_CASE("A day tells the release that was run, where it is one that is known") {
+  const Engine& vllm = require_engine("vllm");
+  CHECK(vllm.release_at("2025-10-29") == "0.10.2");
+  CHECK(vllm.release_at("2026-03-01") == "0.17");
+  CHECK(vllm.release_at("2030-01-01") == "0.19");
+  for (const char* day : {"", "2024-12-31", "yesterday", "29.10.2025", "2025"}) CHECK(vllm.release_at(day).empty());
+}
+
+TEST_CASE("Where engines fuse an all-reduce with the norm behind it") {
+  const PlanRequest request = request_for({});
+  const auto limit = [&](const char* engine, const char* version, const ParallelConfig& config, const char* machine, std::int64_t ranks) {
+    return require_engine(engine).fused_all_reduce(request.model, config, load_hardware(machine), version).limit_of(ranks);
+  };
+  CHECK(limit("vllm", "0.30", {.tp = 8}, "h200-sxm", 8) == 512 * 1024);
+  CHECK(limit("vllm", "0.30", {.tp = 8}, "b200-sxm", 8) == 1024 * 1024);
+  CHECK(limit("vllm", "0.12", {.tp = 8}, "h200-sxm", 8) == 0);
+  CHECK(limit("vllm", "0.12", {.tp = 8}, "b200-sxm", 8) > 0);
+  CHECK(limit("vllm", "0.30", {.tp = 8}, "a100-sxm-80gb", 8) == 0);
+  CHECK(limit("vllm", "0.30", {.tp = 1}, "h200-sxm", 1) == 0);
+  CHECK(limit("vllm", "0.19", {.dpa = 2, .tp = 4}, "h200-sxm", 4) == 0);
+  CHECK(limit("vllm", "0.21", {.dpa = 2, .tp = 4}, "h200-sxm", 4) > 0);
+  CHECK(limit("trtllm", "1.2", {.tp = 2}, "h200-sxm", 2) == 16e6);
+  CHECK(limit("trtllm", "1.2", {.dpa = 2, .tp = 2}, "h200-sxm", 2) == 0);
+  CHECK(limit("sglang", "0.5.20", {.tp = 8}, "h200-sxm", 8) == 0);   // not for this model
+}
+
 TEST_CASE("vLLM's memory fraction moved from 0.90 to 0.92") {
   const PlanRequest request = request_for({});
   const Engine& vllm = require_engine("vllm");

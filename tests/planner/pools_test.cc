@@ -79,7 +79,7 @@ TEST_CASE("More GPUs serve no less, and a rate takes the fewest that reach it") 
   request.workload.requests_per_second = before / 4;
   const PoolsResult few = search_pools(request);
   REQUIRE(!few.plans.empty());
-  CHECK(few.plans.front().gpus() < 24);
+  CHECK(few.plans.front().gpus() <= 12);   // half of them do no less than two fifths of what all do
   CHECK(few.plans.front().serving.requests_per_second >= before / 4 * 0.998);
 }
 

@@ -55,7 +55,7 @@ TEST_CASE("A layout that needs smaller steps than the engine's own is found with
   };
   const Case cases[] = {
       {{.model = "llama-3.1-70b", .hardware = "h100-sxm", .gpus = 16, .isl = 4096, .osl = 512, .tpot_ms = 50}, 1, 1},
-      {{.model = "qwen3-235b-a22b", .hardware = "h100-sxm", .gpus = 16, .isl = 4096, .osl = 512, .tpot_ms = 50}, 2, 8}};
+      {{.model = "qwen3-235b-a22b", .hardware = "h100-sxm", .gpus = 16, .isl = 2048, .osl = 512, .tpot_ms = 50}, 2, 8}};
   for (const Case& c : cases) {
     INFO(c.ask.model);
     PlanRequest request = request_for(c.ask);

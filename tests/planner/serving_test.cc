@@ -66,6 +66,23 @@ TEST_CASE("The slowdown by prompts satisfies its own equation") {
         Approx(e.decode_step.value() + e.requests_per_second * e.prefill_extra.value() * tpot * (64 - 1.25) / 64).epsilon(1e-9));
 }
 
+TEST_CASE("Launches of prompts stretch others only by what the decode step before does not hide") {
+  const Served served;
+  const auto extra = [&](double launch, std::int64_t osl) {
+    ServingInput input = served.input();
+    input.times.host.per_step = input.times.host.per_sequence = input.times.host.per_layer = Seconds(0);
+    input.times.host.prefill_launch_per_layer = Seconds(launch);
+    const ServingEstimate e = estimate_closed(input, {.isl = 128, .osl = osl}, 16);
+    return std::pair(e.prefill_extra.value(), e.decode_step.value());
+  };
+  const auto [bare, decode] = extra(0, 4000);
+  CHECK(extra(decode / 32, 4000).first == Approx(bare).epsilon(1e-2));          // nearly all steps before are captured
+  CHECK(extra(4 * decode / 32, 4000).first == Approx(2 * decode).epsilon(0.05));  // of four, one hidden and one the decodes' own
+  // Every other step has prompts, two at a time: half a step is hidden.
+  const double shorter = extra(0, 16).second;
+  CHECK(extra(4 * shorter / 32, 16).first == Approx((4 - 0.5 - 1) * shorter / 2).epsilon(0.05));
+}
+
 TEST_CASE("One request alone decodes at the pace of its own steps") {
   const Served served;
   const ServingEstimate e = served.closed(1);

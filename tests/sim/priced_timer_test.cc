@@ -72,6 +72,20 @@ TEST_CASE("One chunk is priced exactly, and a step of several by tokens and pair
   CHECK(to_seconds(time.latency).value() == Approx((of(300) + of(301)) / 2).epsilon(1e-3));
 }
 
+TEST_CASE("Launches of prompts cost nothing behind the captured step before") {
+  const Priced p("llama-3.1-8b", {});
+  PricedTimer timer(p.pricer, p.stages, {.prefill_launch_per_layer = Seconds(1e-3)});   // 32 ms, over any kernel here
+  const auto mixed_after = [&timer](double behind) {
+    MixedTime time;
+    timer.mixed({.decode_sequences = 8, .decode_context = 8 * 500, .prompts = 1, .prompt_tokens = 64, .prompt_pairs = 64 * 65 / 2, .behind = sim_time(Seconds(behind))}, time);
+    return to_seconds(time.latency).value();
+  };
+  CHECK(mixed_after(0) == Approx(0.032).epsilon(1e-2));
+  CHECK(mixed_after(0.020) == Approx(0.012).epsilon(0.06));   // a smooth maximum with 9 ms of kernels
+  const BatchShape shape{.decode_sequences = 8, .decode_context = 500, .prefill_sequences = 1, .prefill_tokens = 64};
+  CHECK(mixed_after(1) == Approx(p.pricer.step(p.stages, shape).seconds.value()).epsilon(1e-9));
+}
+
 TEST_CASE("Host time is added per step, sequence and layer") {
   const Priced p("llama-3.1-8b", {});
   PricedTimer bare(p.pricer, p.stages, {});
