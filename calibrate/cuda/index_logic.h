@@ -3,11 +3,7 @@
 
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define SHARDPLAN_ON_BOTH __host__ __device__
-#else
-#define SHARDPLAN_ON_BOTH
-#endif
+#include "calibrate/on_both.h"
 
 namespace shardplan::cuda {
 
@@ -56,6 +52,41 @@ SHARDPLAN_ON_BOTH constexpr std::int64_t dealt_rows(std::int64_t rows, std::int6
 
 // Rows of an expert in the permuted order, padded to whole tiles of `tile` rows: where expert e begins is the sum over those before.
 SHARDPLAN_ON_BOTH constexpr std::int64_t padded_rows(std::int64_t rows, std::int64_t tile) { return (rows + tile - 1) / tile * tile; }
+
+// Part of one expert's rows in the permuted order; empty behind the last.
+struct RowTile {
+  std::int64_t expert = 0;
+  Range rows;
+};
+
+// The `index`th tile of at most `tile` rows when each expert's rows, begins[e] to begins[e + 1], are cut by themselves. There are at
+// most row_tiles() of them.
+SHARDPLAN_ON_BOTH constexpr RowTile row_tile(const std::int32_t* begins, std::int64_t experts, std::int64_t tile, std::int64_t index) {
+  for (std::int64_t e = 0; e < experts; ++e) {
+    const std::int64_t rows = begins[e + 1] - begins[e];
+    const std::int64_t tiles = (rows + tile - 1) / tile;
+    if (index >= tiles) {
+      index -= tiles;
+      continue;
+    }
+    const std::int64_t first = begins[e] + index * tile;
+    return {e, {first, first + tile < begins[e + 1] ? first + tile : begins[e + 1]}};
+  }
+  return {experts, {0, 0}};
+}
+SHARDPLAN_ON_BOTH constexpr std::int64_t row_tiles(std::int64_t rows, std::int64_t experts, std::int64_t tile) {
+  return rows / tile + (experts < rows ? experts : rows);
+}
+
+// How many flags are set before this lane's: `ballots` are the flags of each warp, a bit for a lane.
+SHARDPLAN_ON_BOTH constexpr std::int32_t flags_before(const std::uint32_t* ballots, int warp, int lane) {
+  std::int32_t count = 0;
+  for (int w = 0; w <= warp; ++w) {
+    std::uint32_t bits = w < warp ? ballots[w] : ballots[w] & ((1U << static_cast<unsigned>(lane)) - 1U);
+    for (; bits != 0; bits &= bits - 1) ++count;
+  }
+  return count;
+}
 
 // The other column of a rotated pair, and which half this one is in.
 SHARDPLAN_ON_BOTH constexpr std::int64_t rotary_partner(std::int64_t column, std::int64_t columns) {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "calibrate/cuda/thread_work.h"
+
 struct CUstream_st;
 
 namespace shardplan::cuda {
@@ -47,21 +49,30 @@ void launch_lse_merge(float* out, float* lse, const float* other, const float* o
 void launch_rms_norm(const float* x, float* residual, const float* weight, float* out, std::int64_t rows, std::int64_t columns, float epsilon, Stream stream);
 // The last `columns` of each row turn by the row's position.
 void launch_rotary(float* x, const std::int64_t* positions, std::int64_t rows, std::int64_t width, std::int64_t columns, Stream stream);
-// silu(gate) * up.
-void launch_swiglu(const float* gate, const float* up, float* out, std::int64_t count, Stream stream);
-// The same in bf16: [rows, 2 * width] with gate before up -> [rows, width].
+// function(open) * factor; factor may be null.
+void launch_activate(Activation function, const float* open, const float* factor, float* out, std::int64_t count, Stream stream);
+// silu(gate) * up in bf16: [rows, 2 * width] with gate before up -> [rows, width].
 void launch_swiglu_rows(const void* rows, void* out, std::int64_t count, std::int64_t width, Stream stream);
 
-// The per_token largest of each token's logits, ties to the lower index; weights from the softmax over all, renormalised if asked.
-void launch_route(const float* logits, std::int32_t* experts, float* weights, std::int64_t tokens, std::int64_t expert_count, std::int64_t per_token,
-                  bool renormalise, Stream stream);
-// Rows of `x` [tokens, columns] in the order of their experts: `slot` [tokens * per_token] receives where each went, `begins`
-// [expert_count + 1] where each expert's rows begin. One block counts, so meant for steps, not for training.
+// Logits become logits + bias (null: none); then the per_token largest of each token, ties to the lower index.
+void launch_choose_experts(float* logits, const float* bias, std::int32_t* chosen, std::int64_t tokens, std::int64_t expert_count, std::int64_t per_token,
+                           Stream stream);
+// Of the chosen in the softmax over all, renormalised if asked.
+void launch_expert_shares(const float* logits, const std::int32_t* chosen, float* shares, std::int64_t tokens, std::int64_t expert_count,
+                          std::int64_t per_token, bool renormalise, Stream stream);
+// Rows of `x` [tokens, columns] in the order of their experts: `slot` [tokens * per_token] receives where each went (-1 where its expert
+// is negative: it lies elsewhere), `begins` [expert_count + 1] where each expert's rows begin.
 void launch_permute(const float* x, const std::int32_t* experts, float* permuted, std::int32_t* slot, std::int32_t* begins, std::int64_t tokens,
                     std::int64_t columns, std::int64_t expert_count, std::int64_t per_token, Stream stream);
+// out[rows, n] = x[rows, k] w[expert, n, k]^T + bias[expert, n] (null: none), `rows` in the permuted order.
+void launch_grouped_rows(const float* x, const float* w, const float* bias, const std::int32_t* begins, float* out, std::int64_t rows,
+                         std::int64_t expert_count, GroupedShape shape, Stream stream);
 // out[t] = sum of weights * rows at its slots.
 void launch_unpermute(const float* rows, const std::int32_t* slot, const float* weights, float* out, std::int64_t tokens, std::int64_t columns,
                       std::int64_t per_token, Stream stream);
+// Rows of `x` of `width` floats, one below the other; and such rows added to those of `to`, each of which comes once.
+void launch_take_rows(const float* x, const std::int64_t* rows, float* out, std::int64_t count, std::int64_t width, Stream stream);
+void launch_add_rows(const float* values, const std::int64_t* rows, float* to, std::int64_t count, std::int64_t width, Stream stream);
 
 void launch_to_bf16(const float* from, void* to, std::int64_t count, Stream stream);
 void launch_to_fp8(const float* from, void* to, float scale, std::int64_t count, Stream stream);   // e4m3, saturating
