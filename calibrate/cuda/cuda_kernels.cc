@@ -49,7 +49,7 @@ class CudaAttention : public BlockAttention {
                                  .qk_dim = task_.op.qk_dim, .v_dim = task_.op.v_dim, .v_stride = v.columns(), .window = task_.op.window,
                                  .scale = static_cast<float>(task_.op.score_scale), .causal = task_.op.causal};
     if (task_.op.phase == Phase::kDecode) {
-      const std::int64_t splits = decode_splits(rows(), launch.keys, kDecodeTile, multiprocessors());
+      const std::int64_t splits = decode_splits(attention_blocks(launch), launch.keys, kDecodeTile, multiprocessors());
       const KernelBuffer<float> scratch(decode_scratch_floats(launch, splits));
       launch_decode_attention(launch, splits, scratch.get(), nullptr);
     } else {
@@ -122,6 +122,11 @@ class CudaAttention : public BlockAttention {
 void run_product(const BlasLt& library, const ProductShapes& shapes, const KernelBuffer<float>& x, const KernelBuffer<float>& w, KernelBuffer<float>& y) {
   const KernelBuffer<char> workspace(static_cast<std::int64_t>(BlasLtProduct::kWorkspace));
   const BlasLtProduct product(library, shapes, workspace.get());
+  if (!product.is_served() && shapes.format != ProductFormat::kFp32) {
+    ProductShapes wide = shapes;
+    wide.format = ProductFormat::kFp32;
+    return run_product(library, wide, x, w, y);
+  }
   if (shapes.format == ProductFormat::kFp32) {
     product.run(x.get(), w.get(), y.get(), nullptr);
     return check(cudaStreamSynchronize(nullptr), "product");

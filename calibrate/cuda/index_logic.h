@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "calibrate/on_both.h"
 
@@ -34,6 +35,29 @@ SHARDPLAN_ON_BOTH constexpr std::int64_t tile_keys(std::int64_t qk_dim, std::int
   return keys > 32 ? 32 : keys < 1 ? 1 : keys;
 }
 
+// What a block of attention works on. Heads of a group read the same KV head: their rows, (token, head within the group), are dealt to
+// the warps of blocks along x; y is the group, z the part of the keys and the request.
+struct AttentionBlock {
+  std::int64_t request = 0;
+  std::int64_t split = 0;
+};
+SHARDPLAN_ON_BOTH constexpr AttentionBlock attention_block(std::int64_t z, std::int64_t splits) { return {z / splits, z % splits}; }
+struct AttentionRow {
+  std::int64_t token = 0;   // >= tokens: none
+  std::int64_t head = 0;
+};
+SHARDPLAN_ON_BOTH constexpr AttentionRow attention_row(std::int64_t x, std::int64_t warp, std::int64_t warps, std::int64_t group, std::int64_t y) {
+  const std::int64_t row = x * warps + warp;
+  return {row / group, y * group + row % group};
+}
+
+// Keys in order of position, from 0, that any of the queries at positions `first` to `last` may see.
+SHARDPLAN_ON_BOTH constexpr Range visible_keys(std::int64_t first, std::int64_t last, std::int64_t keys, bool causal, std::int64_t window) {
+  const std::int64_t end = causal && last + 1 < keys ? last + 1 : keys;
+  const std::int64_t begin = window > 0 && first - window + 1 > 0 ? first - window + 1 : 0;
+  return {begin < end ? begin : end, end};
+}
+
 // Query head h of q_heads reads KV head h * kv_heads / q_heads.
 SHARDPLAN_ON_BOTH constexpr std::int64_t kv_head_of(std::int64_t head, std::int64_t q_heads, std::int64_t kv_heads) { return head * kv_heads / q_heads; }
 
@@ -45,9 +69,31 @@ SHARDPLAN_ON_BOTH constexpr bool sees(std::int64_t query_request, std::int64_t q
   return window == 0 || query - key < window;
 }
 
+// How often work that takes so long is captured behind itself: a replay must outlast what the host takes to queue the next one, and a
+// hundred of it say no more than one.
+constexpr int rounds_of_graph(double seconds) {
+  constexpr double kLeastSeconds = 300e-6;
+  constexpr int kMost = 100;
+  if (!(seconds > 0) || seconds * kMost <= kLeastSeconds) return kMost;
+  const double rounds = kLeastSeconds / seconds;
+  return rounds <= 1 ? 1 : static_cast<int>(rounds) + 1;
+}
+
 // Rows of expert `expert` when `rows` are dealt evenly over `experts`: those in front take one more.
 SHARDPLAN_ON_BOTH constexpr std::int64_t dealt_rows(std::int64_t rows, std::int64_t experts, std::int64_t expert) {
   return rows / experts + (expert < rows % experts ? 1 : 0);
+}
+
+// Where the matrix of each expert with rows begins: rows lie one behind the other, `each` elements a row; weights of all experts do
+// (`whole`), `each` elements an expert.
+inline std::vector<std::int64_t> group_offsets(const std::vector<std::int64_t>& rows, std::int64_t each, bool whole) {
+  std::vector<std::int64_t> offsets;
+  std::int64_t at = 0;
+  for (const std::int64_t count : rows) {
+    if (count > 0) offsets.push_back(at);
+    at += (whole ? 1 : count) * each;
+  }
+  return offsets;
 }
 
 // Rows of an expert in the permuted order, padded to whole tiles of `tile` rows: where expert e begins is the sum over those before.

@@ -13,18 +13,21 @@ using Stream = CUstream_st*;
 
 enum class Element : std::uint8_t { kFp32, kBf16 };
 
-// Queries [rows = tokens * heads, qk_dim], keys [keys, kv_heads, qk_dim], values [keys, kv_heads, v_stride] whose first v_dim
-// columns count. Places are (request, position) as two int64 each.
+// Queries [requests, tokens, heads, qk_dim], keys [requests, keys, kv_heads, qk_dim], values [requests, keys, kv_heads, v_stride] whose
+// first v_dim columns count. Places are (request, position) as two int64 each. One request here is what is launched together: of a
+// ragged batch all of it, whose places tell who sees whom.
 struct AttentionLaunch {
   Element element = Element::kFp32;
   const void* q = nullptr;
   const void* k = nullptr;
   const void* v = nullptr;
-  const std::int64_t* query_places = nullptr;   // [tokens, 2]
-  const std::int64_t* key_places = nullptr;     // [keys, 2]
+  const std::int64_t* query_places = nullptr;   // [requests, tokens, 2], positions ascending where keys are in order
+  const std::int64_t* key_places = nullptr;     // [requests, keys, 2]; nullptr: in order, key i of a request is at position i
   const std::int64_t* kv_head_of_head = nullptr;   // [heads]: local KV head of each local query head
-  float* out = nullptr;                         // [tokens, heads, v_dim]
-  float* lse = nullptr;                         // [tokens, heads]; -inf where nothing is seen
+  float* out = nullptr;                         // [requests, tokens, heads, v_dim]
+  float* lse = nullptr;                         // [requests, tokens, heads]; -inf where nothing is seen
+  std::int64_t requests = 1;
+  std::int64_t group = 1;                       // neighbouring heads that all read the same KV head
   std::int64_t tokens = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
@@ -35,7 +38,11 @@ struct AttentionLaunch {
   std::int64_t window = 0;
   float scale = 1;
   bool causal = true;
+  [[nodiscard]] std::int64_t rows() const { return requests * tokens * heads; }
 };
+
+// Blocks of attention but for splits of the keys.
+[[nodiscard]] std::int64_t attention_blocks(const AttentionLaunch& launch);
 
 // A warp for each query; keys and values pass through shared memory tile by tile, softmax is online.
 void launch_prefill_attention(const AttentionLaunch& launch, Stream stream);

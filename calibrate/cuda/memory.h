@@ -123,9 +123,19 @@ class CapturedGraph {
   template <class Work>
   CapturedGraph(cudaStream_t stream, Work work) {
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
-    work();
+    try {
+      work();
+    } catch (...) {   // the stream is to be of use afterwards
+      cudaGraph_t broken = nullptr;
+      cudaStreamEndCapture(stream, &broken);
+      if (broken != nullptr) cudaGraphDestroy(broken);
+      cudaGetLastError();
+      throw;
+    }
     check(cudaStreamEndCapture(stream, &graph_), "capture");
-    check(cudaGraphInstantiate(&executable_, graph_, 0), "graph");
+    const cudaError_t status = cudaGraphInstantiate(&executable_, graph_, 0);
+    if (status != cudaSuccess) cudaGraphDestroy(graph_);
+    check(status, "graph");
   }
   ~CapturedGraph() {
     if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
