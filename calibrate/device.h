@@ -22,6 +22,7 @@ struct DeviceTiming {
   std::size_t samples = 0;
   double clock_mhz = 0;    // of the multiprocessors meanwhile; 0: not told
   std::string note;        // what was chosen: "algorithm 67 tile 20 split-k 1 of 8"
+  std::string library;     // of several that were measured whose it is: "cudnn"; else empty
 };
 
 class DeviceBackend {
@@ -35,8 +36,8 @@ class DeviceBackend {
   // through the host. `envelopes` of this process's threads, or of the processes of a launcher, which all call this at once;
   // EnvironmentError naming two processes that would use one device.
   [[nodiscard]] virtual std::unique_ptr<PayloadMover> mover(Transport& envelopes, Transport::Milliseconds timeout) = 0;
-  // nullopt for kinds that this backend does not measure. EnvironmentError when a call fails.
-  [[nodiscard]] virtual std::optional<DeviceTiming> time(const NodeCase& node_case, const StoppingRule& rule) = 0;
+  // One for each implementation; none of what this backend does not measure. EnvironmentError when a call fails.
+  [[nodiscard]] virtual std::vector<DeviceTiming> time(const NodeCase& node_case, const StoppingRule& rule) = 0;
 };
 
 // The module's only symbol: makes the backend. EnvironmentError without a device.

@@ -1,8 +1,7 @@
-#include <cuda_bf16.h>
-
 #include <cmath>
 
 #include "calibrate/cuda/check.h"
+#include "calibrate/cuda/elements.h"
 #include "calibrate/cuda/index_logic.h"
 #include "calibrate/cuda/launchers.h"
 
@@ -14,9 +13,6 @@ constexpr int kWarps = 4;                 // rows of a block
 constexpr int kMostPerLane = 16;          // accumulators: v_dim up to 512
 constexpr std::int64_t kShared = 40 * 1024;       // of a tile's keys and values
 constexpr std::int64_t kMostShared = 64 * 1024;   // queries beside; what every launch may have, whatever another thread launches meanwhile
-
-__device__ float read(const float* x, std::int64_t i) { return x[i]; }
-__device__ float read(const __nv_bfloat16* x, std::int64_t i) { return __bfloat162float(x[i]); }
 
 __device__ float warp_max(float x) {
   for (int step = kWarp / 2; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xFFFFFFFFU, x, step));

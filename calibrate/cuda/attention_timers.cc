@@ -97,10 +97,10 @@ DeviceTiming time_own(const AttentionCase& a, const StoppingRule& rule) {
 
 }  // namespace
 
-std::optional<DeviceTiming> time_attention(const NodeCase& c, const StoppingRule& rule) {
+std::vector<DeviceTiming> time_attention(const NodeCase& c, const StoppingRule& rule) {
   const AttentionCase a = attention_case(c);
-  if (a.heads == 0 || a.kv_heads == 0 || a.batch * a.tokens * a.length == 0) return std::nullopt;
-  return time_own(a, rule);
+  if (a.heads == 0 || a.kv_heads == 0 || a.batch * a.tokens * a.length == 0) return {};
+  return {time_own(a, rule)};
 }
 
 }  // namespace shardplan::cuda

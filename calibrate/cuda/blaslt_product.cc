@@ -64,6 +64,10 @@ BlasLtProduct::BlasLtProduct(const BlasLt& library, const ProductShapes& shapes,
   check(cublasLtMatmulPreferenceCreate(&preference), "preference");
   const std::size_t bytes = kWorkspace;
   check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes), "preference");
+  for (const auto matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    check(cublasLtMatmulPreferenceSetAttribute(preference, matrix, &shapes.alignment, sizeof shapes.alignment), "preference");
+  }
   algorithms_.resize(kMostAlgorithms);
   int found = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, operation_, w_layout_, x_layout_, out_layout_, out_layout_, preference,

@@ -19,6 +19,7 @@ struct ProductShapes {
   ProductFormat format = ProductFormat::kBf16;
   bool fp32_out = false;
   std::int64_t batch = 1;
+  std::uint32_t alignment = 256;   // bytes, of every matrix
 };
 
 // The library on the current device. To end it waits for all that the device has to do: it outlives its products.

@@ -69,21 +69,24 @@ class CudaBackend : public DeviceBackend {
     return std::make_unique<NcclMover>(envelopes.local_ranks(envelopes.ranks()).front(), device, envelopes, timeout);
   }
 
-  [[nodiscard]] std::optional<DeviceTiming> time(const NodeCase& c, const StoppingRule& rule) override {
+  [[nodiscard]] std::vector<DeviceTiming> time(const NodeCase& c, const StoppingRule& rule) override {
     check(cudaSetDevice(0), "device 0");
     try {
-      return timed(c, rule);
+      if (c.kind == "grouped_gemm") return time_experts(c, rule);
+      if (c.kind == "attention_decode" || c.kind == "attention_prefill") return time_attention(c, rule);
+      std::vector<DeviceTiming> timings;
+      if (auto timing = timed(c, rule)) timings.push_back(std::move(*timing));
+      return timings;
     } catch (const DeviceMemoryError&) {
-      return std::nullopt;
+      return {};
     }
   }
 
  private:
   std::optional<DeviceTiming> timed(const NodeCase& c, const StoppingRule& rule) {
     if (c.kind == "gemm") return time_product(c, rule);
-    if (c.kind == "grouped_gemm") return time_experts(c, rule);
     if (c.kind == "cache_write") return time_cache_write(c, rule);
-    if (c.kind == "attention_decode" || c.kind == "attention_prefill") return time_attention(c, rule);
+    if (c.kind == "sampling") return time_sampling(c, rule);
     if (c.kind == "elementwise") return time_elementwise(c, rule);
     return field(c, "message_bytes") > 0 ? time_collective(c, rule) : std::nullopt;
   }

@@ -268,7 +268,8 @@ void CudaKernels::experts(const LocalArray& x, const LocalArray& routing, const 
   const std::int64_t width = std::ssize(held.weights.front()->ids(Dim::kFfn));
   const KernelBuffer<float> xs(pairs.x), weights(pairs.weights), permuted(pairs.rows * hidden);
   const KernelBuffer<std::int32_t> experts(pairs.experts), slot(std::ssize(pairs.experts)), begins(pairs.held + 1);
-  launch_permute(xs.get(), experts.get(), permuted.get(), slot.get(), begins.get(), pairs.tokens, hidden, pairs.held, op.per_token, nullptr);
+  launch_slots(experts.get(), slot.get(), begins.get(), experts.size(), pairs.held, nullptr);
+  launch_permute(xs.get(), Element::kFp32, permuted.get(), Element::kFp32, slot.get(), pairs.tokens, hidden, op.per_token, nullptr);
   const auto product = [&](const KernelBuffer<float>& rows, std::size_t i, std::int64_t n, std::int64_t k) {
     const KernelBuffer<float> ws(held.weights[i]->values);
     const LocalArray* bias = held.biases.empty() ? nullptr : held.biases[i];
@@ -283,8 +284,25 @@ void CudaKernels::experts(const LocalArray& x, const LocalArray& routing, const 
   launch_activate(activation_of(op.function), middle.get(), up.get(), middle.get(), middle.size(), nullptr);
   const KernelBuffer<float> down = product(middle, last, hidden, width);
   const KernelBuffer<float> sums(std::ssize(out.values));
-  launch_unpermute(down.get(), slot.get(), weights.get(), sums.get(), pairs.tokens, hidden, op.per_token, nullptr);
+  launch_unpermute(down.get(), Element::kFp32, slot.get(), weights.get(), sums.get(), pairs.tokens, hidden, op.per_token, nullptr);
   sums.copy_to(out.values);
+}
+
+void CudaKernels::sample(const LocalArray& logits, const Chooser& chooser, LocalArray& token_ids) const {
+  const auto rows = offsets_of(logits.dims, token_ids.dims, "logits");
+  const std::int64_t count = logits.columns();
+  if (rows.empty()) return;
+  take_device();
+  const KernelBuffer<float> scores(rows_at(logits, rows, count));
+  const KernelBuffer<std::int32_t> best(std::ssize(rows));
+  launch_argmax(scores.get(), best.get(), best.size(), count, nullptr);
+  std::vector<std::int32_t> own(rows.size());
+  best.copy_to(own);
+  const auto& tokens = token_ids.dims.front().ids;
+  for (std::size_t t = 0; t < rows.size(); ++t) {
+    const auto taken = chooser.choose(tokens[t], logits.values.data() + rows[t], count, std::vector<std::int64_t>{own[t]});
+    token_ids.values[t] = static_cast<float>(logits.ids(Dim::kVocab)[static_cast<std::size_t>(taken.front())]);
+  }
 }
 
 std::vector<float> CudaKernels::take_rows(const LocalArray& x, const std::vector<std::int64_t>& rows) const {

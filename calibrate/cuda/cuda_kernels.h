@@ -1,8 +1,8 @@
 // The executor's kernels on a GPU: operands are copied there and results back, so that every value can be compared.
 //
-// Products, attention, norm, rotary embedding, activations, routing, the products of routed experts and the rows of dispatch and
-// combine run here; what is small, irregular or a view stays the host's, and which experts a token takes is held against the run that
-// is followed there. Values are fp32, or bf16 operands of dense products with fp32 sums where the run stores bf16.
+// Products, attention, norm, rotary embedding, activations, routing, the products of routed experts, sampling and the rows of
+// dispatch and combine run here; what is small, irregular or a view stays the host's, and what routing and sampling choose is held against the run
+// that is followed there. Values are fp32, or bf16 operands of dense products with fp32 sums where the run stores bf16.
 #pragma once
 
 #include <map>
@@ -30,6 +30,7 @@ class CudaKernels : public Kernels {
   void activate(const std::vector<const LocalArray*>& inputs, ElementFunction function, LocalArray& out) const override;
   void route(const LocalArray& x, const RouterWeights& router, const ExpertsOp& op, const Chooser& chooser, LocalArray& routing) const override;
   void experts(const LocalArray& x, const LocalArray& routing, const ExpertWeights& held, const ExpertsOp& op, LocalArray& out) const override;
+  void sample(const LocalArray& logits, const Chooser& chooser, LocalArray& token_ids) const override;
   [[nodiscard]] std::vector<float> take_rows(const LocalArray& x, const std::vector<std::int64_t>& rows) const override;
   void add_rows(const std::vector<float>& values, const std::vector<std::int64_t>& rows, LocalArray& to) const override;
   [[nodiscard]] std::unique_ptr<BlockAttention> attention(const AttentionTask& task, const LocalArray& q, const LocalArray& out) const override;

@@ -90,11 +90,17 @@ Buffer<char> random_operand(std::int64_t count, ProductFormat format, std::uint6
   if (format == ProductFormat::kFp32) {
     launch_random(reinterpret_cast<float*>(operand.get()), seed, count, stream);
   } else {
-    const Buffer<float> floats = random_floats(count, seed, stream);
-    if (format == ProductFormat::kFp8)
-      launch_to_fp8(floats.get(), operand.get(), 1.0F, count, stream);
-    else
-      launch_to_bf16(floats.get(), operand.get(), count, stream);
+    constexpr std::int64_t kChunk = 1 << 26;
+    const Buffer<float> floats(std::min(count, kChunk));
+    for (std::int64_t first = 0; first < count; first += kChunk) {
+      const std::int64_t here = std::min(count - first, kChunk);
+      char* to = operand.get() + first * bytes_of(format);
+      launch_random(floats.get(), seed + static_cast<std::uint64_t>(first), here, stream);
+      if (format == ProductFormat::kFp8)
+        launch_to_fp8(floats.get(), to, 1.0F, here, stream);
+      else
+        launch_to_bf16(floats.get(), to, here, stream);
+    }
     check(cudaStreamSynchronize(stream), "random data");
   }
   check(cudaStreamSynchronize(stream), "random data");

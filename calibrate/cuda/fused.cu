@@ -1,8 +1,6 @@
 // Norm, rotary, activations, conversions and random data: kernels that touch each element once.
-#include <cuda_bf16.h>
-#include <cuda_fp8.h>
-
 #include "calibrate/cuda/check.h"
+#include "calibrate/cuda/elements.h"
 #include "calibrate/cuda/launchers.h"
 
 namespace shardplan::cuda {
@@ -50,13 +48,12 @@ __global__ void activate(Activation function, const float* open, const float* fa
 }
 
 // Gate and up of a row lie side by side.
-__global__ void swiglu_rows(const __nv_bfloat16* rows, __nv_bfloat16* out, std::int64_t count, std::int64_t width) {
+template <class To>
+__global__ void activate_rows(Activation function, bool gated, const __nv_bfloat16* rows, To* out, std::int64_t count, std::int64_t width) {
   const std::int64_t i = thread_index();
   if (i >= count) return;
-  const std::int64_t row = i / width * 2 * width + i % width;
-  const float gate = __bfloat162float(rows[row]);
-  const float up = __bfloat162float(rows[row + width]);
-  out[i] = __float2bfloat16_rn(activated(Activation::kSilu, gate) * up);
+  const std::int64_t at = gated ? i / width * 2 * width + i % width : i;
+  write(out, i, activated(function, read(rows, at)) * (gated ? read(rows, at + width) : 1.0F));
 }
 
 __global__ void to_bf16(const float* from, __nv_bfloat16* to, std::int64_t count) {
@@ -98,10 +95,14 @@ void launch_activate(Activation function, const float* open, const float* factor
   check(cudaGetLastError(), "activation");
 }
 
-void launch_swiglu_rows(const void* rows, void* out, std::int64_t count, std::int64_t width, Stream stream) {
-  if (count == 0) return;
-  swiglu_rows<<<blocks_of(count * width), kThreads, 0, stream>>>(static_cast<const __nv_bfloat16*>(rows), static_cast<__nv_bfloat16*>(out), count * width, width);
-  check(cudaGetLastError(), "SwiGLU");
+void launch_activate_rows(Activation function, bool gated, const void* rows, void* out, Element to, std::int64_t count, std::int64_t width, Stream stream) {
+  if (count * width == 0) return;
+  const auto run = [&]<class To>(To* target) {
+    activate_rows<<<blocks_of(count * width), kThreads, 0, stream>>>(function, gated, static_cast<const __nv_bfloat16*>(rows), target, count * width, width);
+  };
+  if (to == Element::kFp8) run(static_cast<__nv_fp8_e4m3*>(out));
+  else run(static_cast<__nv_bfloat16*>(out));
+  check(cudaGetLastError(), "activation");
 }
 
 void launch_to_bf16(const float* from, void* to, std::int64_t count, Stream stream) {

@@ -79,9 +79,13 @@ constexpr int rounds_of_graph(double seconds) {
   return rounds <= 1 ? 1 : static_cast<int>(rounds) + 1;
 }
 
-// Rows of expert `expert` when `rows` are dealt evenly over `experts`: those in front take one more.
-SHARDPLAN_ON_BOTH constexpr std::int64_t dealt_rows(std::int64_t rows, std::int64_t experts, std::int64_t expert) {
-  return rows / experts + (expert < rows % experts ? 1 : 0);
+// The largest power of two up to 256 that divides every one of the distances between matrices, in bytes.
+inline std::uint32_t common_alignment(const std::vector<std::int64_t>& distances) {
+  std::uint32_t alignment = 256;
+  for (const std::int64_t bytes : distances) {
+    while (bytes % alignment != 0) alignment /= 2;
+  }
+  return alignment;
 }
 
 // Where the matrix of each expert with rows begins: rows lie one behind the other, `each` elements a row; weights of all experts do
@@ -95,9 +99,6 @@ inline std::vector<std::int64_t> group_offsets(const std::vector<std::int64_t>& 
   }
   return offsets;
 }
-
-// Rows of an expert in the permuted order, padded to whole tiles of `tile` rows: where expert e begins is the sum over those before.
-SHARDPLAN_ON_BOTH constexpr std::int64_t padded_rows(std::int64_t rows, std::int64_t tile) { return (rows + tile - 1) / tile * tile; }
 
 // Part of one expert's rows in the permuted order; empty behind the last.
 struct RowTile {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "calibrate/cuda/thread_work.h"
+#include "calibrate/kernels/sampler.h"
 
 struct CUstream_st;
 
@@ -11,7 +12,7 @@ namespace shardplan::cuda {
 
 using Stream = CUstream_st*;
 
-enum class Element : std::uint8_t { kFp32, kBf16 };
+enum class Element : std::uint8_t { kFp32, kBf16, kFp8 };   // fp8: e4m3
 
 // Queries [requests, tokens, heads, qk_dim], keys [requests, keys, kv_heads, qk_dim], values [requests, keys, kv_heads, v_stride] whose
 // first v_dim columns count. Places are (request, position) as two int64 each. One request here is what is launched together: of a
@@ -58,8 +59,8 @@ void launch_rms_norm(const float* x, float* residual, const float* weight, float
 void launch_rotary(float* x, const std::int64_t* positions, std::int64_t rows, std::int64_t width, std::int64_t columns, Stream stream);
 // function(open) * factor; factor may be null.
 void launch_activate(Activation function, const float* open, const float* factor, float* out, std::int64_t count, Stream stream);
-// silu(gate) * up in bf16: [rows, 2 * width] with gate before up -> [rows, width].
-void launch_swiglu_rows(const void* rows, void* out, std::int64_t count, std::int64_t width, Stream stream);
+// The same of bf16 rows, with gate before up in each where it is gated: [count, (2 *) width] -> [count, width], bf16 or fp8.
+void launch_activate_rows(Activation function, bool gated, const void* rows, void* out, Element to, std::int64_t count, std::int64_t width, Stream stream);
 
 // Logits become logits + bias (null: none); then the per_token largest of each token, ties to the lower index.
 void launch_choose_experts(float* logits, const float* bias, std::int32_t* chosen, std::int64_t tokens, std::int64_t expert_count, std::int64_t per_token,
@@ -67,19 +68,25 @@ void launch_choose_experts(float* logits, const float* bias, std::int32_t* chose
 // Of the chosen in the softmax over all, renormalised if asked.
 void launch_expert_shares(const float* logits, const std::int32_t* chosen, float* shares, std::int64_t tokens, std::int64_t expert_count,
                           std::int64_t per_token, bool renormalise, Stream stream);
-// Rows of `x` [tokens, columns] in the order of their experts: `slot` [tokens * per_token] receives where each went (-1 where its expert
-// is negative: it lies elsewhere), `begins` [expert_count + 1] where each expert's rows begin.
-void launch_permute(const float* x, const std::int32_t* experts, float* permuted, std::int32_t* slot, std::int32_t* begins, std::int64_t tokens,
-                    std::int64_t columns, std::int64_t expert_count, std::int64_t per_token, Stream stream);
+// Where the row of each (token, expert) pair goes in the order of experts: `slot` [pairs] (-1 where its expert is negative: it lies
+// elsewhere), and `begins` [expert_count + 1] where each expert's rows begin.
+void launch_slots(const std::int32_t* experts, std::int32_t* slot, std::int32_t* begins, std::int64_t pairs, std::int64_t expert_count, Stream stream);
+// Rows of `x` [tokens, columns] to their slots, in the same format or from bf16 to fp8.
+void launch_permute(const void* x, Element from, void* permuted, Element to, const std::int32_t* slot, std::int64_t tokens, std::int64_t columns,
+                    std::int64_t per_token, Stream stream);
 // out[rows, n] = x[rows, k] w[expert, n, k]^T + bias[expert, n] (null: none), `rows` in the permuted order.
 void launch_grouped_rows(const float* x, const float* w, const float* bias, const std::int32_t* begins, float* out, std::int64_t rows,
                          std::int64_t expert_count, GroupedShape shape, Stream stream);
-// out[t] = sum of weights * rows at its slots.
-void launch_unpermute(const float* rows, const std::int32_t* slot, const float* weights, float* out, std::int64_t tokens, std::int64_t columns,
-                      std::int64_t per_token, Stream stream);
+// out[t] = sum of weights * rows at its slots, fp32 or bf16.
+void launch_unpermute(const void* rows, Element element, const std::int32_t* slot, const float* weights, void* out, std::int64_t tokens,
+                      std::int64_t columns, std::int64_t per_token, Stream stream);
 // Rows of `x` of `width` floats, one below the other; and such rows added to those of `to`, each of which comes once.
 void launch_take_rows(const float* x, const std::int64_t* rows, float* out, std::int64_t count, std::int64_t width, Stream stream);
 void launch_add_rows(const float* values, const std::int64_t* rows, float* to, std::int64_t count, std::int64_t width, Stream stream);
+
+// The largest of each row of logits, at the lower index where several are; and a draw as calibrate/kernels/sampler.h has it.
+void launch_argmax(const float* logits, std::int32_t* tokens, std::int64_t rows, std::int64_t count, Stream stream);
+void launch_draw(const float* logits, std::int32_t* tokens, std::int64_t rows, std::int64_t count, const SamplerSettings& settings, Stream stream);
 
 void launch_to_bf16(const float* from, void* to, std::int64_t count, Stream stream);
 void launch_to_fp8(const float* from, void* to, float scale, std::int64_t count, Stream stream);   // e4m3, saturating

@@ -100,6 +100,7 @@ class Event {
   ~Event() { cudaEventDestroy(event_); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
+  [[nodiscard]] cudaEvent_t get() const { return event_; }
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "event"); }
   [[nodiscard]] bool has_come() const {
     const cudaError_t status = cudaEventQuery(event_);

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "base/errors.h"
 #include "calibrate/kernels/moe.h"
 #include "calibrate/local_array.h"
+#include "calibrate/run/drawn_routing.h"
 #include "calibrate/token_id.h"
 
 namespace shardplan::cuda {
@@ -62,6 +64,38 @@ struct ExpertPairs {
   }
   pairs.x = rows_at(x, offsets_of(x.dims, {tokens}, "x of experts"), weights.weights.front()->columns());
   return pairs;
+}
+
+// The routed experts of a measured rank: the tokens that have one of them among their picks, and those picks.
+struct MeasuredExperts {
+  std::int64_t tokens = 0;
+  std::int64_t per_token = 1;
+  std::int64_t hidden = 0;
+  std::int64_t wide = 0;  // of gate and up together, or of up alone
+  bool gated = true;
+  std::vector<std::int32_t> experts;  // [tokens, per_token]: place among those held, -1: elsewhere
+  std::vector<std::int64_t> rows;     // of each expert held
+  [[nodiscard]] std::int64_t all_rows() const { return std::accumulate(rows.begin(), rows.end(), std::int64_t{0}); }
+  [[nodiscard]] std::int64_t width() const { return gated ? wide / 2 : wide; }
+};
+
+[[nodiscard]] inline MeasuredExperts measured_experts(const DrawnRouting& routing, std::int64_t first_expert,
+                                                      std::int64_t held) {
+  MeasuredExperts out{.per_token = routing.per_token,
+                      .experts = {},
+                      .rows = std::vector<std::int64_t>(static_cast<std::size_t>(held), 0)};
+  for (std::int64_t token = 0; token < routing.tokens(); ++token) {
+    std::vector<std::int32_t> picks;
+    for (std::int64_t j = 0; j < routing.per_token; ++j) {
+      const std::int64_t local = routing.picks[static_cast<std::size_t>(token * routing.per_token + j)] - first_expert;
+      picks.push_back(local >= 0 && local < held ? static_cast<std::int32_t>(local) : -1);
+      if (picks.back() >= 0) ++out.rows[static_cast<std::size_t>(local)];
+    }
+    if (std::all_of(picks.begin(), picks.end(), [](std::int32_t pick) { return pick < 0; })) continue;
+    out.experts.insert(out.experts.end(), picks.begin(), picks.end());
+    ++out.tokens;
+  }
+  return out;
 }
 
 }  // namespace shardplan::cuda

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "calibrate/cuda/check.h"
+#include "calibrate/cuda/elements.h"
 #include "calibrate/cuda/launchers.h"
 
 namespace shardplan::cuda {
@@ -59,20 +60,23 @@ __global__ void assign_slots(const std::int32_t* experts, std::int32_t* slot, st
   if (threadIdx.x == 0 && expert + 1 == static_cast<std::int32_t>(gridDim.x)) begins[expert + 1] = next;
 }
 
-__global__ void copy_rows(const float* x, const std::int32_t* slot, float* permuted, std::int64_t columns,
+template <class From, class To>
+__global__ void copy_rows(const From* x, const std::int32_t* slot, To* permuted, std::int64_t columns,
                           std::int64_t per_token) {
   const std::int64_t pair = blockIdx.x;
   if (slot[pair] < 0) return;
-  const float* from = x + pair / per_token * columns;
-  float* to = permuted + static_cast<std::int64_t>(slot[pair]) * columns;
-  for (std::int64_t c = threadIdx.x; c < columns; c += blockDim.x) to[c] = from[c];
+  const From* from = x + pair / per_token * columns;
+  To* to = permuted + static_cast<std::int64_t>(slot[pair]) * columns;
+  for (std::int64_t c = threadIdx.x; c < columns; c += blockDim.x) write(to, c, read(from, c));
 }
 
-__global__ void return_rows(const float* rows, const std::int32_t* slot, const float* weights, float* out,
-                            std::int64_t columns, std::int64_t per_token) {
+template <class T>
+__global__ void return_rows(const T* rows, const std::int32_t* slot, const float* weights, T* out, std::int64_t columns,
+                            std::int64_t per_token) {
   const std::int64_t token = blockIdx.x;
   for (std::int64_t c = threadIdx.x; c < columns; c += blockDim.x) {
-    out[token * columns + c] = returned_number(rows, slot, weights, columns, per_token, token, c);
+    const auto number = [&](std::int64_t row) { return read(rows, row * columns + c); };
+    write(out, token * columns + c, returned_number(number, slot, weights, per_token, token));
   }
 }
 
@@ -115,13 +119,27 @@ void launch_expert_shares(const float* logits, const std::int32_t* chosen, float
   check(cudaGetLastError(), "shares of experts");
 }
 
-void launch_permute(const float* x, const std::int32_t* experts, float* permuted, std::int32_t* slot,
-                    std::int32_t* begins, std::int64_t tokens, std::int64_t columns, std::int64_t expert_count,
-                    std::int64_t per_token, Stream stream) {
-  if (tokens == 0 || expert_count == 0) return;
-  assign_slots<<<static_cast<unsigned>(expert_count), kThreads, 0, stream>>>(experts, slot, begins, tokens * per_token);
+void launch_slots(const std::int32_t* experts, std::int32_t* slot, std::int32_t* begins, std::int64_t pairs,
+                  std::int64_t expert_count, Stream stream) {
+  if (pairs * expert_count == 0) return;
+  assign_slots<<<static_cast<unsigned>(expert_count), kThreads, 0, stream>>>(experts, slot, begins, pairs);
   check(cudaGetLastError(), "slots of experts");
-  copy_rows<<<static_cast<unsigned>(tokens * per_token), kThreads, 0, stream>>>(x, slot, permuted, columns, per_token);
+}
+
+void launch_permute(const void* x, Element from, void* permuted, Element to, const std::int32_t* slot,
+                    std::int64_t tokens, std::int64_t columns, std::int64_t per_token, Stream stream) {
+  if (tokens == 0) return;
+  const auto run = [&]<class From, class To>(const From* source, To* target) {
+    copy_rows<<<static_cast<unsigned>(tokens * per_token), kThreads, 0, stream>>>(source, slot, target, columns,
+                                                                                  per_token);
+  };
+  const auto* bf16 = static_cast<const __nv_bfloat16*>(x);
+  if (from == Element::kFp32)
+    run(static_cast<const float*>(x), static_cast<float*>(permuted));
+  else if (to == Element::kFp8)
+    run(bf16, static_cast<__nv_fp8_e4m3*>(permuted));
+  else
+    run(bf16, static_cast<__nv_bfloat16*>(permuted));
   check(cudaGetLastError(), "permutation");
 }
 
@@ -134,10 +152,17 @@ void launch_grouped_rows(const float* x, const float* w, const float* bias, cons
   check(cudaGetLastError(), "products of experts");
 }
 
-void launch_unpermute(const float* rows, const std::int32_t* slot, const float* weights, float* out,
+void launch_unpermute(const void* rows, Element element, const std::int32_t* slot, const float* weights, void* out,
                       std::int64_t tokens, std::int64_t columns, std::int64_t per_token, Stream stream) {
   if (tokens == 0) return;
-  return_rows<<<static_cast<unsigned>(tokens), kThreads, 0, stream>>>(rows, slot, weights, out, columns, per_token);
+  const auto run = [&]<class T>(const T* source, T* target) {
+    return_rows<<<static_cast<unsigned>(tokens), kThreads, 0, stream>>>(source, slot, weights, target, columns,
+                                                                        per_token);
+  };
+  if (element == Element::kFp32)
+    run(static_cast<const float*>(rows), static_cast<float*>(out));
+  else
+    run(static_cast<const __nv_bfloat16*>(rows), static_cast<__nv_bfloat16*>(out));
   check(cudaGetLastError(), "return from experts");
 }
 

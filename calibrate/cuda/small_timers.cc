@@ -36,8 +36,9 @@ DeviceTiming time_activation(std::int64_t rows, std::int64_t bytes, const Stoppi
   const OwnedStream stream;
   const Buffer<char> both = random_operand(rows * 2 * width, ProductFormat::kBf16, 1, stream.get());
   const Buffer<char> out(rows * width * 2);
-  return sampled(stream, 1, rule, "SwiGLU",
-                 [&] { launch_swiglu_rows(both.get(), out.get(), rows, width, stream.get()); });
+  return sampled(stream, 1, rule, "SwiGLU", [&] {
+    launch_activate_rows(Activation::kSilu, true, both.get(), out.get(), Element::kBf16, rows, width, stream.get());
+  });
 }
 
 }  // namespace
@@ -60,6 +61,24 @@ std::optional<DeviceTiming> time_cache_write(const NodeCase& c, const StoppingRu
   const Buffer<char> cache(count * 2);
   return sampled(stream, 1, rule, "conversion to the cache's format",
                  [&] { launch_to_bf16(x.get(), cache.get(), count, stream.get()); });
+}
+
+// Of rows of fp32 logits, as many as the node reads.
+std::optional<DeviceTiming> time_sampling(const NodeCase& c, const StoppingRule& rule) {
+  const std::int64_t rows = std::max<std::int64_t>(field(c, "rows"), 1);
+  const std::int64_t vocab = c.graph->tensor_of(c.graph->nodes[c.node].inputs[0]).extent(Dim::kVocab);
+  const OwnedStream stream;
+  const Buffer<float> logits = random_floats(rows * vocab, 1, stream.get());
+  const Buffer<std::int32_t> tokens(rows);
+  const bool drawn = c.op == kDrawnSampling;
+  return sampled(stream, 1, rule,
+                 drawn ? "softmax, top-k, top-p and a draw, a block for each row" : "argmax, a block for each row",
+                 [&] {
+                   if (drawn)
+                     launch_draw(logits.get(), tokens.get(), rows, vocab, kMeasuredSampler, stream.get());
+                   else
+                     launch_argmax(logits.get(), tokens.get(), rows, vocab, stream.get());
+                 });
 }
 
 }  // namespace shardplan::cuda

@@ -79,13 +79,14 @@ SHARDPLAN_ON_BOTH inline float grouped_number(const GroupedShape& shape, const f
   return bias != nullptr ? sum + bias[of_expert] : sum;
 }
 
-// One number of a token's sum over its experts' rows; pairs of experts that lie elsewhere have slot -1.
-SHARDPLAN_ON_BOTH inline float returned_number(const float* rows, const std::int32_t* slot, const float* weights,
-                                               std::int64_t columns, std::int64_t per_token, std::int64_t token,
-                                               std::int64_t column) {
+// One number of a token's sum over its experts' rows, `number(row)` being theirs; pairs of experts that lie elsewhere
+// have slot -1.
+template <class Number>
+SHARDPLAN_ON_BOTH inline float returned_number(Number number, const std::int32_t* slot, const float* weights,
+                                               std::int64_t per_token, std::int64_t token) {
   float sum = 0;
   for (std::int64_t pair = token * per_token; pair < (token + 1) * per_token; ++pair) {
-    if (slot[pair] >= 0) sum += weights[pair] * rows[static_cast<std::int64_t>(slot[pair]) * columns + column];
+    if (slot[pair] >= 0) sum += weights[pair] * number(slot[pair]);
   }
   return sum;
 }

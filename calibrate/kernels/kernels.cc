@@ -4,6 +4,7 @@
 #include "calibrate/kernels/matmul.h"
 #include "calibrate/kernels/norm.h"
 #include "calibrate/kernels/rotary.h"
+#include "calibrate/kernels/vocabulary.h"
 
 namespace shardplan {
 
@@ -32,6 +33,8 @@ void Kernels::route(const LocalArray& x, const RouterWeights& router, const Expe
 void Kernels::experts(const LocalArray& x, const LocalArray& routing, const ExpertWeights& held, const ExpertsOp& op, LocalArray& out) const {
   shardplan::experts(x, routing, held, op, out);
 }
+
+void Kernels::sample(const LocalArray& logits, const Chooser& chooser, LocalArray& token_ids) const { shardplan::sample(logits, chooser, token_ids); }
 
 std::vector<float> Kernels::take_rows(const LocalArray& x, const std::vector<std::int64_t>& rows) const { return shardplan::take_rows(x, rows); }
 

@@ -24,6 +24,7 @@ class Kernels {
   [[nodiscard]] virtual std::unique_ptr<BlockAttention> attention(const AttentionTask& task, const LocalArray& q, const LocalArray& out) const;
   virtual void route(const LocalArray& x, const RouterWeights& router, const ExpertsOp& op, const Chooser& chooser, LocalArray& routing) const;
   virtual void experts(const LocalArray& x, const LocalArray& routing, const ExpertWeights& held, const ExpertsOp& op, LocalArray& out) const;
+  virtual void sample(const LocalArray& logits, const Chooser& chooser, LocalArray& token_ids) const;
   // What a dispatch sends to one rank: `rows` of x, by their place along its first dimension, one below the other.
   [[nodiscard]] virtual std::vector<float> take_rows(const LocalArray& x, const std::vector<std::int64_t>& rows) const;
   // What a combine does with a message: row i of `values` is added to row rows[i] of `to`.

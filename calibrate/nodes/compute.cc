@@ -378,7 +378,9 @@ void compute_join(RankState& state, const Node& node) {
 
 void compute_sample(RankState& state, const Node& node) {
   LocalArray out = state.shaped(node.outputs[0]);
-  sample(operand(state, node.inputs[0]), chooser(state, node), out);
+  const LocalArray& logits = operand(state, node.inputs[0]);
+  if (state.context.sampler != nullptr) sample_top_p(logits, *state.context.sampler, out);
+  else state.context.kernels.sample(logits, chooser(state, node), out);
   state.set(node.outputs[0], std::move(out));
 }
 

@@ -146,20 +146,10 @@ TEST_CASE("matrices of grouped products begin behind those of experts before, wi
   CHECK(group_offsets(rows, 10, true) == std::vector<std::int64_t>{0, 20, 30});
 }
 
-TEST_CASE("rows of experts are dealt evenly and padded to whole tiles") {
-  for (const std::int64_t rows : {0, 1, 7, 8, 100}) {
-    std::int64_t sum = 0;
-    for (std::int64_t e = 0; e < 8; ++e) {
-      sum += dealt_rows(rows, 8, e);
-      CHECK(dealt_rows(rows, 8, e) >= dealt_rows(rows, 8, 7));  // those without any come last
-    }
-    CHECK(sum == rows);
-  }
-  for (std::int64_t rows = 0; rows < 50; ++rows) {
-    const std::int64_t padded = padded_rows(rows, 16);
-    CHECK(padded % 16 == 0);
-    CHECK((padded >= rows && padded < rows + 16));
-  }
+TEST_CASE("matrices at some distance are aligned as far as all distances are") {
+  CHECK(common_alignment({256, 512}) == 256);
+  CHECK(common_alignment({7168, 48}) == 16);
+  CHECK(common_alignment({3}) == 1);
 }
 
 TEST_CASE("columns of a rotated pair are each other's partner, half a head apart") {

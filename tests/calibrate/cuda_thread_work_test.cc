@@ -129,9 +129,11 @@ LocalArray through_experts(const LocalArray& x, const LocalArray& routing, const
     middle[i] = activated(activation_of(op.function), middle[i]) * (op.gated ? up[i] : 1.0F);
   const std::vector<float> down = grouped({hidden, width}, middle, *held.weights[last], bias(last), slots, pairs.rows);
   for (std::int64_t token = 0; token < pairs.tokens; ++token) {
-    for (std::int64_t c = 0; c < hidden; ++c)
+    for (std::int64_t c = 0; c < hidden; ++c) {
+      const auto number = [&](std::int64_t row) { return down[static_cast<std::size_t>(row * hidden + c)]; };
       out.values[static_cast<std::size_t>(token * hidden + c)] =
-          returned_number(down.data(), slots.slot.data(), pairs.weights.data(), hidden, op.per_token, token, c);
+          returned_number(number, slots.slot.data(), pairs.weights.data(), op.per_token, token);
+    }
   }
   return out;
 }
