@@ -30,6 +30,8 @@ class DeviceBackend {
   virtual ~DeviceBackend() = default;
   [[nodiscard]] virtual int devices() const = 0;
   [[nodiscard]] virtual RecordHeader header() const = 0;
+  // One line on what is missing of what it could measure with; "" where nothing is.
+  [[nodiscard]] virtual std::string remark() const { return ""; }
   // Values in host memory; each thread takes a device in turn.
   [[nodiscard]] virtual const Kernels& kernels(Storage storage) const = 0;
   // Carries the numbers of messages between the ranks' devices; nullptr where threads share a device, whose messages then pass

@@ -1,4 +1,5 @@
 // Attention, all requests in one launch.
+#include "calibrate/cuda/attention_case.h"
 #include "calibrate/cuda/cuda_kernels.h"
 #include "calibrate/cuda/device_timer.h"
 #include "calibrate/cuda/index_logic.h"
@@ -9,19 +10,6 @@ namespace shardplan::cuda {
 namespace {
 
 constexpr std::int64_t kTile = 32;
-
-// Requests of equal length whose last tokens ask.
-struct AttentionCase {
-  std::int64_t batch = 0;
-  std::int64_t tokens = 0;  // of each request
-  std::int64_t length = 0;  // positions that the last one attends to
-  std::int64_t heads = 0;
-  std::int64_t kv_heads = 0;
-  std::int64_t qk_dim = 0;
-  std::int64_t v_dim = 0;
-  std::int64_t window = 0;
-  bool decode = false;
-};
 
 AttentionCase attention_case(const NodeCase& c) {
   const bool decode = c.kind == "attention_decode";
@@ -83,7 +71,7 @@ DeviceTiming time_own(const AttentionCase& a, const StoppingRule& rule) {
   const std::int64_t splits =
       a.decode ? decode_splits(attention_blocks(launch), a.length, kTile, multiprocessors()) : 1;
   const Buffer<float> scratch(decode_scratch_floats(launch, splits));
-  return sampled(stream, copies, rule, "own kernel, " + std::to_string(splits) + " splits", [&] {
+  DeviceTiming timing = sampled(stream, copies, rule, "own kernel, " + std::to_string(splits) + " splits", [&] {
     for (const LayerCache& layer : layers) {
       launch.k = layer.k.get();
       launch.v = layer.v.get();
@@ -93,14 +81,33 @@ DeviceTiming time_own(const AttentionCase& a, const StoppingRule& rule) {
         launch_prefill_attention(launch, stream.get());
     }
   });
+  timing.library = "own";
+  return timing;
 }
 
 }  // namespace
 
+#ifndef SHARDPLAN_CUDNN
+std::optional<DeviceTiming> time_cudnn_attention(const AttentionCase&, const StoppingRule&) { return std::nullopt; }
+
+std::string cudnn_version(std::string* why) {
+  *why = "built without cuDNN";
+  return "";
+}
+#endif
+
+// Our own kernel and, where it is built in and has one, cuDNN's. What that fails at is told with ours.
 std::vector<DeviceTiming> time_attention(const NodeCase& c, const StoppingRule& rule) {
   const AttentionCase a = attention_case(c);
-  if (a.heads == 0 || a.kv_heads == 0 || a.batch * a.tokens * a.length == 0) return {};
-  return {time_own(a, rule)};
+  const bool plain = c.format.empty() || c.format == "bf16" || c.format == "fp16";
+  if (!plain || a.heads == 0 || a.kv_heads == 0 || a.batch * a.tokens * a.length == 0) return {};
+  std::vector<DeviceTiming> timings{time_own(a, rule)};
+  try {
+    if (auto timing = time_cudnn_attention(a, rule)) timings.push_back(std::move(*timing));
+  } catch (const EnvironmentError& error) {
+    timings.front().note += std::string("; ") + error.what();
+  }
+  return timings;
 }
 
 }  // namespace shardplan::cuda

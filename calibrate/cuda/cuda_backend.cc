@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "calibrate/cuda/attention_case.h"
 #include "calibrate/cuda/clocks.h"
 #include "calibrate/cuda/cuda_kernels.h"
 #include "calibrate/cuda/device_timer.h"
@@ -58,7 +59,15 @@ class CudaBackend : public DeviceBackend {
                         .last_level_cache_bytes = static_cast<double>(properties.l2CacheSize), .memory_bytes = static_cast<double>(properties.totalGlobalMem)};
     header.libraries = {{"CUDA runtime", std::to_string(runtime)}, {"CUDA driver", std::to_string(driver)}, {"cuBLASLt", std::to_string(cublasLtGetVersion())},
                         {"NCCL", NcclRanks::version()}};
+    std::string why;
+    const std::string cudnn = cudnn_version(&why);
+    if (!cudnn.empty()) header.libraries["cuDNN"] = cudnn;
     return header;
+  }
+
+  [[nodiscard]] std::string remark() const override {
+    std::string why;
+    return cudnn_version(&why).empty() ? "attention is our own kernel's alone: " + why : "";
   }
 
   [[nodiscard]] std::unique_ptr<PayloadMover> mover(Transport& envelopes, Transport::Milliseconds timeout) override {

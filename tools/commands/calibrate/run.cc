@@ -103,6 +103,8 @@ void run_calibrate_run(const Words& words) {
   const CalibrationBackend backend = open_backend(flags.backend);
   if (backend.transport != nullptr && backend.transport->several_processes()) throw InputError("calibrate run", "was started by a launcher", "one process: its ranks are threads of the host backend");
   const RunCounts counts = measure_all(flags, backend);
+  const std::string remark = backend.device != nullptr ? backend.device->remark() : "";
+  if (!remark.empty()) write_standard_output(remark + "\n");
   write_standard_output(fmt::format("{} shapes measured, {} were there{}: {}\n", counts.measured, counts.known,
                                     counts.beyond > 0 ? fmt::format(", {} are not measured on {}", counts.beyond, backend.name) : "", flags.records));
 }
