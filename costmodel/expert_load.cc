@@ -403,10 +403,14 @@ std::int64_t expert_capacity(std::int64_t tokens, std::int64_t per_token, std::i
   return static_cast<std::int64_t>(std::ceil(capacity_factor_ratio * mean * (1 - kRounding)));
 }
 
+std::vector<double> expert_popularity(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token) {
+  check_histogram(load, experts, per_token);
+  return scaled_to(weights_of(load, experts), static_cast<double>(per_token));
+}
+
 std::vector<RankShare> rank_shares(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token, std::int64_t ep,
                                    std::int64_t redundant) {
-  check_histogram(load, experts, per_token);
-  const Popularity popularity = scaled_to(weights_of(load, experts), static_cast<double>(per_token));
+  const Popularity popularity = expert_popularity(load, experts, per_token);
   std::vector<RankShare> out;
   for (const Popularity& slots : redundant > 0 ? balanced_slots(popularity, ep, redundant) : contiguous_slots(popularity, ep)) {
     RankShare& share = out.emplace_back();

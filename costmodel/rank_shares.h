@@ -18,4 +18,7 @@ struct RankShare {
 // The same placement as ExpertLoadModel's; its preconditions and errors.
 [[nodiscard]] std::vector<RankShare> rank_shares(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token, std::int64_t ep, std::int64_t redundant);
 
+// Expected share of tokens that pick each expert; they sum to per_token, none is above 1.
+[[nodiscard]] std::vector<double> expert_popularity(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token);
+
 }  // namespace shardplan

@@ -3,7 +3,7 @@
 #   tools/setup.sh            what the build and its tests cannot do without
 #   tools/setup.sh --extras   and what makes optional tests run, and builds faster
 #   tools/setup.sh --list     print both lists and install nothing
-# CUDA and NCCL are never installed: CMake reports whether they are there.
+# CUDA, NCCL and cuDNN are never installed: CMake reports whether they are there.
 set -euo pipefail
 
 needed=(

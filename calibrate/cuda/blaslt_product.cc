@@ -1,5 +1,6 @@
 #include "calibrate/cuda/blaslt_product.h"
 
+#include <cmath>
 #include <limits>
 
 namespace shardplan::cuda {
@@ -63,14 +64,17 @@ BlasLtProduct::BlasLtProduct(const BlasLt& library, const ProductShapes& shapes,
   check(cublasLtMatmulPreferenceCreate(&preference), "preference");
   const std::size_t bytes = kWorkspace;
   check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes), "preference");
+  for (const auto matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    check(cublasLtMatmulPreferenceSetAttribute(preference, matrix, &shapes.alignment, sizeof shapes.alignment), "preference");
+  }
   algorithms_.resize(kMostAlgorithms);
   int found = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, operation_, w_layout_, x_layout_, out_layout_, out_layout_, preference,
                                                                kMostAlgorithms, algorithms_.data(), &found);
   cublasLtMatmulPreferenceDestroy(preference);
-  check(status, "no algorithm for the shape");
-  algorithms_.resize(static_cast<std::size_t>(found));
-  if (algorithms_.empty()) throw EnvironmentError("cuBLASLt: no algorithm for the shape");
+  if (status != CUBLAS_STATUS_NOT_SUPPORTED) check(status, "algorithms for the shape");
+  algorithms_.resize(status == CUBLAS_STATUS_SUCCESS ? static_cast<std::size_t>(found) : 0);
 }
 
 BlasLtProduct::~BlasLtProduct() {
@@ -80,30 +84,34 @@ BlasLtProduct::~BlasLtProduct() {
   cublasLtMatmulDescDestroy(operation_);
 }
 
-void BlasLtProduct::run(const cublasLtMatmulAlgo_t& algorithm, const void* x, const void* w, void* out, cudaStream_t stream) const {
+cublasStatus_t BlasLtProduct::tried(std::size_t algorithm, const void* x, const void* w, void* out, cudaStream_t stream) const {
   const float one = 1.0F;
   const float zero = 0.0F;
-  check(cublasLtMatmul(handle_, operation_, &one, w, w_layout_, x, x_layout_, &zero, out, out_layout_, out, out_layout_, &algorithm, workspace_,
-                       kWorkspace, stream),
-        "product");
+  return cublasLtMatmul(handle_, operation_, &one, w, w_layout_, x, x_layout_, &zero, out, out_layout_, out, out_layout_, &algorithms_[algorithm].algo,
+                        workspace_, kWorkspace, stream);
 }
 
-void BlasLtProduct::run(const void* x, const void* w, void* out, cudaStream_t stream) const { run(algorithms_[best_].algo, x, w, out, stream); }
+void BlasLtProduct::run(const void* x, const void* w, void* out, cudaStream_t stream) const {
+  ensure(is_served(), "a product that no algorithm serves");
+  check(tried(best_, x, w, out, stream), "product");
+}
 
 void BlasLtProduct::choose(const void* x, const void* w, void* out, cudaStream_t stream) {
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < algorithms_.size(); ++i) {
+    if (tried(i, x, w, out, stream) != CUBLAS_STATUS_SUCCESS) continue;
     Event start;
     Event end;
-    run(algorithms_[i].algo, x, w, out, stream);
     start.record(stream);
-    for (int t = 0; t < kTries; ++t) run(algorithms_[i].algo, x, w, out, stream);
+    for (int t = 0; t < kTries; ++t) check(tried(i, x, w, out, stream), "product");
     end.record(stream);
     const double seconds = end.seconds_since(start);
     if (seconds >= least) continue;
     least = seconds;
     best_ = i;
   }
+  if (!std::isfinite(least)) algorithms_.clear();
+  if (!is_served()) return;
   const cublasLtMatmulAlgo_t& best = algorithms_[best_].algo;
   choice_ = "algorithm " + std::to_string(attribute(best, CUBLASLT_ALGO_CONFIG_ID)) + " tile " + std::to_string(attribute(best, CUBLASLT_ALGO_CONFIG_TILE_ID)) +
             " stages " + std::to_string(attribute(best, CUBLASLT_ALGO_CONFIG_STAGES_ID)) + " split-k " +

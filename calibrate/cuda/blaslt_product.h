@@ -19,6 +19,7 @@ struct ProductShapes {
   ProductFormat format = ProductFormat::kBf16;
   bool fp32_out = false;
   std::int64_t batch = 1;
+  std::uint32_t alignment = 256;   // bytes, of every matrix
 };
 
 // The library on the current device. To end it waits for all that the device has to do: it outlives its products.
@@ -38,20 +39,21 @@ class BlasLtProduct {
  public:
   static constexpr std::size_t kWorkspace = 32U << 20U;   // bytes
 
-  // `workspace` is the caller's. EnvironmentError when no algorithm serves the shape (fp8 needs n and k to be multiples of 16, and
-  // sm_89 or newer).
+  // `workspace` is the caller's.
   BlasLtProduct(const BlasLt& library, const ProductShapes& shapes, void* workspace);
   ~BlasLtProduct();
   BlasLtProduct(const BlasLtProduct&) = delete;
   BlasLtProduct& operator=(const BlasLtProduct&) = delete;
 
-  // Times every algorithm a few times and keeps the fastest.
+  // Whether an algorithm serves the shape (fp8 needs n and k to be multiples of 16, and sm_89 or newer); else nothing may be run.
+  [[nodiscard]] bool is_served() const { return !algorithms_.empty(); }
+  // Times every algorithm a few times and keeps the fastest; those that refuse the operands are passed over.
   void choose(const void* x, const void* w, void* out, cudaStream_t stream);
   void run(const void* x, const void* w, void* out, cudaStream_t stream) const;
   [[nodiscard]] const std::string& choice() const { return choice_; }   // "algorithm 67 tile 20 stages 36 split-k 1 of 8 tried"
 
  private:
-  void run(const cublasLtMatmulAlgo_t& algorithm, const void* x, const void* w, void* out, cudaStream_t stream) const;
+  [[nodiscard]] cublasStatus_t tried(std::size_t algorithm, const void* x, const void* w, void* out, cudaStream_t stream) const;
 
   ProductShapes shapes_;
   cublasLtHandle_t handle_;

@@ -11,7 +11,17 @@
 
 namespace shardplan::cuda {
 
+// What was asked for does not fit: a shape that this device cannot be measured at.
+class DeviceMemoryError : public EnvironmentError {
+ public:
+  using EnvironmentError::EnvironmentError;
+};
+
 inline void check(cudaError_t status, const char* what) {
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();   // it is told here, not by the next call
+    throw DeviceMemoryError(std::string("CUDA: ") + what + ": " + cudaGetErrorString(status));
+  }
   if (status != cudaSuccess) throw EnvironmentError(std::string("CUDA: ") + what + ": " + cudaGetErrorString(status));
 }
 inline void check(cublasStatus_t status, const char* what) {

@@ -6,6 +6,7 @@
 
 #include "calibrate/cuda/index_logic.h"
 #include "calibrate/cuda/launchers.h"
+#include "calibrate/cuda/operands.h"
 #include "calibrate/kernels/matmul.h"
 #include "calibrate/kernels/norm.h"
 #include "calibrate/token_id.h"
@@ -28,7 +29,7 @@ std::vector<std::int64_t> places_of(const std::vector<std::int64_t>& ids) {
 class CudaAttention : public BlockAttention {
  public:
   CudaAttention(const AttentionTask& task, const LocalArray& q, const LocalArray& out)
-      : task_(task), heads_(out.ids(Dim::kHeads)), tokens_(out.ids(Dim::kTokens)), q_(rows_of(q, out)), places_(places_of(tokens_)),
+      : task_(task), heads_(out.ids(Dim::kHeads)), tokens_(out.ids(Dim::kTokens)), q_(rows_at(q, offsets_of(q.dims, row_dims(out.dims), "q of attention"), q.columns())), places_(places_of(tokens_)),
         out_(rows() * task.op.v_dim), lse_(rows()) {}
 
   void add(const LocalArray& k, const LocalArray& v) override {
@@ -48,7 +49,7 @@ class CudaAttention : public BlockAttention {
                                  .qk_dim = task_.op.qk_dim, .v_dim = task_.op.v_dim, .v_stride = v.columns(), .window = task_.op.window,
                                  .scale = static_cast<float>(task_.op.score_scale), .causal = task_.op.causal};
     if (task_.op.phase == Phase::kDecode) {
-      const std::int64_t splits = decode_splits(rows(), launch.keys, kDecodeTile, multiprocessors());
+      const std::int64_t splits = decode_splits(attention_blocks(launch), launch.keys, kDecodeTile, multiprocessors());
       const KernelBuffer<float> scratch(decode_scratch_floats(launch, splits));
       launch_decode_attention(launch, splits, scratch.get(), nullptr);
     } else {
@@ -78,14 +79,6 @@ class CudaAttention : public BlockAttention {
 
  private:
   [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(tokens_.size() * heads_.size()); }
-
-  static std::vector<float> rows_of(const LocalArray& q, const LocalArray& out) {
-    std::vector<float> rows;
-    for (const std::int64_t at : offsets_of(q.dims, row_dims(out.dims), "q of attention")) {
-      rows.insert(rows.end(), q.values.begin() + at, q.values.begin() + at + q.columns());
-    }
-    return rows;
-  }
 
   [[nodiscard]] std::vector<std::int64_t> kv_heads_of(const LocalArray& k) const {
     std::vector<std::int64_t> result;
@@ -129,6 +122,11 @@ class CudaAttention : public BlockAttention {
 void run_product(const BlasLt& library, const ProductShapes& shapes, const KernelBuffer<float>& x, const KernelBuffer<float>& w, KernelBuffer<float>& y) {
   const KernelBuffer<char> workspace(static_cast<std::int64_t>(BlasLtProduct::kWorkspace));
   const BlasLtProduct product(library, shapes, workspace.get());
+  if (!product.is_served() && shapes.format != ProductFormat::kFp32) {
+    ProductShapes wide = shapes;
+    wide.format = ProductFormat::kFp32;
+    return run_product(library, wide, x, w, y);
+  }
   if (shapes.format == ProductFormat::kFp32) {
     product.run(x.get(), w.get(), y.get(), nullptr);
     return check(cudaStreamSynchronize(nullptr), "product");
@@ -139,6 +137,26 @@ void run_product(const BlasLt& library, const ProductShapes& shapes, const Kerne
   launch_to_bf16(w.get(), w16.get(), w.size(), nullptr);
   product.run(x16.get(), w16.get(), y.get(), nullptr);
   check(cudaStreamSynchronize(nullptr), "product");
+}
+
+Activation activation_of(ElementFunction function) {
+  switch (function) {
+    case ElementFunction::kSilu: return Activation::kSilu;
+    case ElementFunction::kSigmoid: return Activation::kSigmoid;
+    case ElementFunction::kRelu2: return Activation::kRelu2;
+  }
+  return Activation::kSilu;
+}
+
+// What each token takes in the end: the device's choice, or that of the run which is followed.
+void take_choices(const Chooser& chooser, const std::vector<std::int64_t>& tokens, const std::vector<float>& scores, const ExpertsOp& op,
+                  std::vector<std::int32_t>& experts) {
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    const auto own = experts.begin() + static_cast<std::int64_t>(t) * op.per_token;
+    const std::vector<std::int64_t> best(own, own + op.per_token);
+    const auto taken = chooser.choose(tokens[t], scores.data() + static_cast<std::int64_t>(t) * op.experts, op.experts, best);
+    std::transform(taken.begin(), taken.end(), own, [](std::int64_t expert) { return static_cast<std::int32_t>(expert); });
+  }
 }
 
 }  // namespace
@@ -189,19 +207,128 @@ void CudaKernels::rms_norm(const LocalArray& x, const LocalArray& weight, std::i
   ys.copy_to(out.values);
 }
 
+void CudaKernels::rotary(const LocalArray& x, std::int64_t columns, LocalArray& out) const {
+  if (x.dims == out.dims) out.values = x.values;
+  else out.values = rows_at(x, offsets_of(x.dims, out.dims, "x of rotary"), 1);
+  if (out.values.empty()) return;
+  take_device();
+  const KernelBuffer<float> values(out.values);
+  const KernelBuffer<std::int64_t> positions(row_positions(out));
+  launch_rotary(values.get(), positions.get(), out.rows(), out.columns(), columns, nullptr);
+  values.copy_to(out.values);
+}
+
 void CudaKernels::activate(const std::vector<const LocalArray*>& inputs, ElementFunction function, LocalArray& out) const {
-  const bool plain = inputs.size() == 2 && function == ElementFunction::kSilu && inputs[0]->dims == out.dims && inputs[1]->dims == out.dims;
+  const bool plain = inputs.front()->dims == out.dims && inputs.back()->dims == out.dims;
   if (!plain) return Kernels::activate(inputs, function, out);
   take_device();
-  const KernelBuffer<float> gate(inputs[0]->values);
-  const KernelBuffer<float> up(inputs[1]->values);
+  const KernelBuffer<float> open(inputs.front()->values);
+  const KernelBuffer<float> factor(inputs.size() > 1 ? inputs.back()->values : std::vector<float>());
   const KernelBuffer<float> ys(static_cast<std::int64_t>(out.values.size()));
-  launch_swiglu(gate.get(), up.get(), ys.get(), ys.size(), nullptr);
+  launch_activate(activation_of(function), open.get(), factor.get(), ys.get(), ys.size(), nullptr);
   ys.copy_to(out.values);
 }
 
+// The device chooses; where another run is followed its choice must be as good, which the host judges. The shares are the device's.
+void CudaKernels::route(const LocalArray& x, const RouterWeights& router, const ExpertsOp& op, const Chooser& chooser, LocalArray& routing) const {
+  ensure(router.weight.rows() == op.experts && router.weight.columns() == x.columns(), "router needs all experts and all of x");
+  const auto& tokens = routing.dims.front().ids;
+  const std::int64_t count = std::ssize(tokens);
+  if (count == 0) return;
+  const BlasLt& blas = library(take_device());
+  const KernelBuffer<float> xs(rows_at(x, offsets_of(x.dims, {routing.dims.front()}, "x of router"), x.columns()));
+  const KernelBuffer<float> ws(router.weight.values);
+  const KernelBuffer<float> bias(router.bias != nullptr ? router.bias->values : std::vector<float>());
+  KernelBuffer<float> logits(count * op.experts);
+  run_product(blas, {count, op.experts, x.columns(), ProductFormat::kFp32, true}, xs, ws, logits);
+  KernelBuffer<std::int32_t> chosen(count * op.per_token);
+  launch_choose_experts(logits.get(), bias.get(), chosen.get(), count, op.experts, op.per_token, nullptr);
+  std::vector<float> scores(static_cast<std::size_t>(logits.size()));
+  std::vector<std::int32_t> experts(static_cast<std::size_t>(chosen.size()));
+  logits.copy_to(scores);
+  chosen.copy_to(experts);
+  take_choices(chooser, tokens, scores, op, experts);
+  chosen.copy_from(experts);
+  const KernelBuffer<float> shares(chosen.size());
+  launch_expert_shares(logits.get(), chosen.get(), shares.get(), count, op.experts, op.per_token, op.renormalise, nullptr);
+  std::vector<float> weights(experts.size());
+  shares.copy_to(weights);
+  for (std::size_t i = 0; i < experts.size(); ++i) {
+    routing.values[kRoutingWidth * i] = static_cast<float>(experts[i]);
+    routing.values[kRoutingWidth * i + 1] = weights[i];
+  }
+}
+
+void CudaKernels::experts(const LocalArray& x, const LocalArray& routing, const ExpertWeights& held, const ExpertsOp& op, LocalArray& out) const {
+  const ExpertPairs pairs = expert_pairs(x, routing, held, op, out);
+  std::fill(out.values.begin(), out.values.end(), 0.0F);
+  if (pairs.rows == 0 || out.values.empty()) return;
+  take_device();
+  const std::int64_t hidden = held.weights.front()->columns();
+  const std::int64_t width = std::ssize(held.weights.front()->ids(Dim::kFfn));
+  const KernelBuffer<float> xs(pairs.x), weights(pairs.weights), permuted(pairs.rows * hidden);
+  const KernelBuffer<std::int32_t> experts(pairs.experts), slot(std::ssize(pairs.experts)), begins(pairs.held + 1);
+  launch_slots(experts.get(), slot.get(), begins.get(), experts.size(), pairs.held, nullptr);
+  launch_permute(xs.get(), Element::kFp32, permuted.get(), Element::kFp32, slot.get(), pairs.tokens, hidden, op.per_token, nullptr);
+  const auto product = [&](const KernelBuffer<float>& rows, std::size_t i, std::int64_t n, std::int64_t k) {
+    const KernelBuffer<float> ws(held.weights[i]->values);
+    const LocalArray* bias = held.biases.empty() ? nullptr : held.biases[i];
+    const KernelBuffer<float> bs(bias != nullptr ? bias->values : std::vector<float>());
+    KernelBuffer<float> made(pairs.rows * n);
+    launch_grouped_rows(rows.get(), ws.get(), bs.get(), begins.get(), made.get(), pairs.rows, pairs.held, {n, k}, nullptr);
+    return made;
+  };
+  const std::size_t last = held.weights.size() - 1;
+  KernelBuffer<float> middle = product(permuted, 0, width, hidden);
+  const KernelBuffer<float> up = op.gated ? product(permuted, last - 1, width, hidden) : KernelBuffer<float>(0);
+  launch_activate(activation_of(op.function), middle.get(), up.get(), middle.get(), middle.size(), nullptr);
+  const KernelBuffer<float> down = product(middle, last, hidden, width);
+  const KernelBuffer<float> sums(std::ssize(out.values));
+  launch_unpermute(down.get(), Element::kFp32, slot.get(), weights.get(), sums.get(), pairs.tokens, hidden, op.per_token, nullptr);
+  sums.copy_to(out.values);
+}
+
+void CudaKernels::sample(const LocalArray& logits, const Chooser& chooser, LocalArray& token_ids) const {
+  const auto rows = offsets_of(logits.dims, token_ids.dims, "logits");
+  const std::int64_t count = logits.columns();
+  if (rows.empty()) return;
+  take_device();
+  const KernelBuffer<float> scores(rows_at(logits, rows, count));
+  const KernelBuffer<std::int32_t> best(std::ssize(rows));
+  launch_argmax(scores.get(), best.get(), best.size(), count, nullptr);
+  std::vector<std::int32_t> own(rows.size());
+  best.copy_to(own);
+  const auto& tokens = token_ids.dims.front().ids;
+  for (std::size_t t = 0; t < rows.size(); ++t) {
+    const auto taken = chooser.choose(tokens[t], logits.values.data() + rows[t], count, std::vector<std::int64_t>{own[t]});
+    token_ids.values[t] = static_cast<float>(logits.ids(Dim::kVocab)[static_cast<std::size_t>(taken.front())]);
+  }
+}
+
+std::vector<float> CudaKernels::take_rows(const LocalArray& x, const std::vector<std::int64_t>& rows) const {
+  std::vector<float> taken(rows.size() * static_cast<std::size_t>(row_floats(x)));
+  if (taken.empty()) return taken;
+  take_device();
+  const KernelBuffer<float> xs(x.values);
+  const KernelBuffer<std::int64_t> places(rows);
+  const KernelBuffer<float> out(std::ssize(taken));
+  launch_take_rows(xs.get(), places.get(), out.get(), places.size(), row_floats(x), nullptr);
+  out.copy_to(taken);
+  return taken;
+}
+
+void CudaKernels::add_rows(const std::vector<float>& values, const std::vector<std::int64_t>& rows, LocalArray& to) const {
+  if (values.empty()) return;
+  take_device();
+  const KernelBuffer<float> came(values);
+  const KernelBuffer<std::int64_t> places(rows);
+  const KernelBuffer<float> sums(to.values);
+  launch_add_rows(came.get(), places.get(), sums.get(), places.size(), row_floats(to), nullptr);
+  sums.copy_to(to.values);
+}
+
 std::unique_ptr<BlockAttention> CudaKernels::attention(const AttentionTask& task, const LocalArray& q, const LocalArray& out) const {
-  const bool plain = task.selection == nullptr && !task.op.chunked;
+  const bool plain = task.selection == nullptr && !task.op.chunked && task.op.entry_tokens == 0;
   if (!plain) return Kernels::attention(task, q, out);
   take_device();
   return std::make_unique<CudaAttention>(task, q, out);

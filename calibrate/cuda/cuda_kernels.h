@@ -1,7 +1,8 @@
 // The executor's kernels on a GPU: operands are copied there and results back, so that every value can be compared.
 //
-// Products of dense matrices, attention, norm and SwiGLU run here; what is small, irregular or a view stays the host's. Values
-// are fp32, or bf16 operands with fp32 sums where the run stores bf16.
+// Products, attention, norm, rotary embedding, activations, routing, the products of routed experts, sampling and the rows of
+// dispatch and combine run here; what is small, irregular or a view stays the host's, and what routing and sampling choose is held against the run
+// that is followed there. Values are fp32, or bf16 operands of dense products with fp32 sums where the run stores bf16.
 #pragma once
 
 #include <map>
@@ -25,7 +26,13 @@ class CudaKernels : public Kernels {
   void keep_to(int device) { own_device_ = device; }
   void matmul(const LocalArray& x, const LocalArray& w, std::int64_t carry, LocalArray& out) const override;
   void rms_norm(const LocalArray& x, const LocalArray& weight, std::int64_t carry, LocalArray& out) const override;
+  void rotary(const LocalArray& x, std::int64_t columns, LocalArray& out) const override;
   void activate(const std::vector<const LocalArray*>& inputs, ElementFunction function, LocalArray& out) const override;
+  void route(const LocalArray& x, const RouterWeights& router, const ExpertsOp& op, const Chooser& chooser, LocalArray& routing) const override;
+  void experts(const LocalArray& x, const LocalArray& routing, const ExpertWeights& held, const ExpertsOp& op, LocalArray& out) const override;
+  void sample(const LocalArray& logits, const Chooser& chooser, LocalArray& token_ids) const override;
+  [[nodiscard]] std::vector<float> take_rows(const LocalArray& x, const std::vector<std::int64_t>& rows) const override;
+  void add_rows(const std::vector<float>& values, const std::vector<std::int64_t>& rows, LocalArray& to) const override;
   [[nodiscard]] std::unique_ptr<BlockAttention> attention(const AttentionTask& task, const LocalArray& q, const LocalArray& out) const override;
 
  private:

@@ -1,9 +1,6 @@
-// Norm, rotary, SwiGLU, conversions and random data: kernels that touch each element once.
-#include <cuda_bf16.h>
-#include <cuda_fp8.h>
-
+// Norm, rotary, activations, conversions and random data: kernels that touch each element once.
 #include "calibrate/cuda/check.h"
-#include "calibrate/cuda/index_logic.h"
+#include "calibrate/cuda/elements.h"
 #include "calibrate/cuda/launchers.h"
 
 namespace shardplan::cuda {
@@ -42,30 +39,21 @@ __global__ void rotary(float* x, const std::int64_t* positions, std::int64_t row
   if (i >= rows * half) return;
   const std::int64_t row = i / half;
   const std::int64_t column = i % half;
-  float* pair = x + row * width + (width - columns);
-  const double angle = static_cast<double>(positions[row]) * pow(10000.0, -2.0 * static_cast<double>(column) / static_cast<double>(columns));
-  const auto cosine = static_cast<float>(cos(angle));
-  const auto sine = static_cast<float>(sin(angle));
-  const std::int64_t other = rotary_partner(column, columns);
-  const float a = pair[column];
-  const float b = pair[other];
-  pair[column] = a * cosine - b * sine;
-  pair[other] = a * sine + b * cosine;
+  turn_pair(x + row * width + (width - columns), columns, column, positions[row]);
 }
 
-__global__ void swiglu(const float* gate, const float* up, float* out, std::int64_t count) {
+__global__ void activate(Activation function, const float* open, const float* factor, float* out, std::int64_t count) {
   const std::int64_t i = thread_index();
-  if (i < count) out[i] = gate[i] / (1.0F + expf(-gate[i])) * up[i];
+  if (i < count) out[i] = activated(function, open[i]) * (factor != nullptr ? factor[i] : 1.0F);
 }
 
 // Gate and up of a row lie side by side.
-__global__ void swiglu_rows(const __nv_bfloat16* rows, __nv_bfloat16* out, std::int64_t count, std::int64_t width) {
+template <class To>
+__global__ void activate_rows(Activation function, bool gated, const __nv_bfloat16* rows, To* out, std::int64_t count, std::int64_t width) {
   const std::int64_t i = thread_index();
   if (i >= count) return;
-  const std::int64_t row = i / width * 2 * width + i % width;
-  const float gate = __bfloat162float(rows[row]);
-  const float up = __bfloat162float(rows[row + width]);
-  out[i] = __float2bfloat16_rn(gate / (1.0F + expf(-gate)) * up);
+  const std::int64_t at = gated ? i / width * 2 * width + i % width : i;
+  write(out, i, activated(function, read(rows, at)) * (gated ? read(rows, at + width) : 1.0F));
 }
 
 __global__ void to_bf16(const float* from, __nv_bfloat16* to, std::int64_t count) {
@@ -101,16 +89,20 @@ void launch_rotary(float* x, const std::int64_t* positions, std::int64_t rows, s
   check(cudaGetLastError(), "rotary");
 }
 
-void launch_swiglu(const float* gate, const float* up, float* out, std::int64_t count, Stream stream) {
+void launch_activate(Activation function, const float* open, const float* factor, float* out, std::int64_t count, Stream stream) {
   if (count == 0) return;
-  swiglu<<<blocks_of(count), kThreads, 0, stream>>>(gate, up, out, count);
-  check(cudaGetLastError(), "SwiGLU");
+  activate<<<blocks_of(count), kThreads, 0, stream>>>(function, open, factor, out, count);
+  check(cudaGetLastError(), "activation");
 }
 
-void launch_swiglu_rows(const void* rows, void* out, std::int64_t count, std::int64_t width, Stream stream) {
-  if (count == 0) return;
-  swiglu_rows<<<blocks_of(count * width), kThreads, 0, stream>>>(static_cast<const __nv_bfloat16*>(rows), static_cast<__nv_bfloat16*>(out), count * width, width);
-  check(cudaGetLastError(), "SwiGLU");
+void launch_activate_rows(Activation function, bool gated, const void* rows, void* out, Element to, std::int64_t count, std::int64_t width, Stream stream) {
+  if (count * width == 0) return;
+  const auto run = [&]<class To>(To* target) {
+    activate_rows<<<blocks_of(count * width), kThreads, 0, stream>>>(function, gated, static_cast<const __nv_bfloat16*>(rows), target, count * width, width);
+  };
+  if (to == Element::kFp8) run(static_cast<__nv_fp8_e4m3*>(out));
+  else run(static_cast<__nv_bfloat16*>(out));
+  check(cudaGetLastError(), "activation");
 }
 
 void launch_to_bf16(const float* from, void* to, std::int64_t count, Stream stream) {

@@ -1,39 +1,40 @@
 #include "calibrate/cuda/grouped_product.h"
 
+#include "calibrate/cuda/index_logic.h"
+
 namespace shardplan::cuda {
 namespace {
 
 constexpr std::int64_t kBf16Bytes = 2;
 
-std::size_t filled(const std::vector<std::int64_t>& rows) {
-  std::size_t count = 0;
-  while (count < rows.size() && rows[count] > 0) ++count;
-  return count;
-}
-
-// Where each expert's matrix begins: `step(e)` elements behind the one before.
-template <class Pointer, class Step>
-std::vector<Pointer> begins(char* base, std::size_t count, Step step) {
+template <class Pointer>
+std::vector<Pointer> pointers(char* base, const std::vector<std::int64_t>& elements) {
   std::vector<Pointer> result;
-  for (std::size_t e = 0; e < count; ++e) {
-    result.push_back(base);
-    base += step(e) * kBf16Bytes;
-  }
+  for (const std::int64_t at : elements) result.push_back(base + at * kBf16Bytes);
   return result;
 }
 
 }  // namespace
 
-// Column-major for the library: out^T (n x rows) = w (n x k, transposed from k x n) x^T (k x rows).
-GroupedProduct::GroupedProduct(const std::vector<std::int64_t>& rows, std::int64_t n, std::int64_t k,
-                               const Buffer<char>& x, const Buffer<char>& weights, const Buffer<char>& out)
-    : weight_pointers_(begins<const void*>(weights.get(), filled(rows), [&](std::size_t) { return n * k; })),
-      x_pointers_(begins<const void*>(x.get(), filled(rows), [&](std::size_t e) { return rows[e] * k; })),
-      out_pointers_(begins<void*>(out.get(), filled(rows), [&](std::size_t e) { return rows[e] * n; })) {
+BlasHandle::BlasHandle(cudaStream_t stream) {
   check(cublasCreate(&handle_), "handle");
-  for (std::size_t e = 0; e < filled(rows); ++e) {
+  check(cublasSetStream(handle_, stream), "stream");
+  check(cublasSetWorkspace(handle_, workspace_.get(), static_cast<std::size_t>(kWorkspace)),
+        "workspace");  // after the stream, which resets it
+}
+
+// Column-major for the library: out^T (n x rows) = w (n x k, transposed from k x n) x^T (k x rows).
+GroupedProduct::GroupedProduct(const BlasHandle& library, const std::vector<std::int64_t>& rows, std::int64_t n,
+                               std::int64_t k, const Buffer<char>& x, const Buffer<char>& weights,
+                               const Buffer<char>& out)
+    : handle_(library.get()),
+      weight_pointers_(pointers<const void*>(weights.get(), group_offsets(rows, n * k, true))),
+      x_pointers_(pointers<const void*>(x.get(), group_offsets(rows, k, false))),
+      out_pointers_(pointers<void*>(out.get(), group_offsets(rows, n, false))) {
+  for (const std::int64_t count : rows) {
+    if (count == 0) continue;
     m_.push_back(static_cast<int>(n));
-    n_.push_back(static_cast<int>(rows[e]));
+    n_.push_back(static_cast<int>(count));
     k_.push_back(static_cast<int>(k));
   }
   sizes_.assign(m_.size(), 1);
@@ -43,10 +44,7 @@ GroupedProduct::GroupedProduct(const std::vector<std::int64_t>& rows, std::int64
   zeros_.assign(m_.size(), 0.0F);
 }
 
-GroupedProduct::~GroupedProduct() { cublasDestroy(handle_); }
-
-void GroupedProduct::run(cudaStream_t stream) const {
-  check(cublasSetStream(handle_, stream), "stream");
+void GroupedProduct::run() const {
   check(cublasGemmGroupedBatchedEx(handle_, transposed_.data(), plain_.data(), m_.data(), n_.data(), k_.data(),
                                    ones_.data(), weight_pointers_.get(), CUDA_R_16BF, k_.data(), x_pointers_.get(),
                                    CUDA_R_16BF, k_.data(), zeros_.data(), out_pointers_.get(), CUDA_R_16BF, m_.data(),

@@ -1,5 +1,4 @@
-// The products of routed experts in one call each: rows of expert e times its own weights, as many experts as have
-// rows.
+// The products of routed experts in one call: rows of expert e times its own weights, for as many experts as have rows.
 //
 // bf16, sums in fp32, on cuBLAS's grouped products: gate and up, then down behind the activation. Device 0.
 #pragma once
@@ -13,20 +12,34 @@
 
 namespace shardplan::cuda {
 
+// The library on one stream, with a workspace of its own: a captured graph then holds no allocations.
+class BlasHandle {
+ public:
+  explicit BlasHandle(cudaStream_t stream);
+  ~BlasHandle() { cublasDestroy(handle_); }
+  BlasHandle(const BlasHandle&) = delete;
+  BlasHandle& operator=(const BlasHandle&) = delete;
+  [[nodiscard]] cublasHandle_t get() const { return handle_; }
+
+ private:
+  static constexpr std::int64_t kWorkspace = 64 << 20;  // bytes
+  Buffer<char> workspace_{kWorkspace};
+  cublasHandle_t handle_ = nullptr;
+};
+
 // One group for each expert with rows: out[rows, n] = x[rows, k] w[n, k]^T.
 class GroupedProduct {
  public:
-  // `rows` of each expert, those without any last or left out. Matrices lie one behind the other in `x`, `weights` and
-  // `out`.
-  GroupedProduct(const std::vector<std::int64_t>& rows, std::int64_t n, std::int64_t k, const Buffer<char>& x,
-                 const Buffer<char>& weights, const Buffer<char>& out);
-  ~GroupedProduct();
+  // `rows` of each expert, who may have none. Rows lie one behind the other in `x` and `out`, experts' matrices in
+  // `weights`. The library reads the shapes when a graph runs: the object outlives it.
+  GroupedProduct(const BlasHandle& library, const std::vector<std::int64_t>& rows, std::int64_t n, std::int64_t k,
+                 const Buffer<char>& x, const Buffer<char>& weights, const Buffer<char>& out);
   GroupedProduct(const GroupedProduct&) = delete;
   GroupedProduct& operator=(const GroupedProduct&) = delete;
-  void run(cudaStream_t stream) const;
+  void run() const;
 
  private:
-  cublasHandle_t handle_ = nullptr;
+  cublasHandle_t handle_;
   std::vector<int> m_, n_, k_, sizes_;
   std::vector<cublasOperation_t> transposed_, plain_;
   std::vector<float> ones_, zeros_;

@@ -100,6 +100,7 @@ class Event {
   ~Event() { cudaEventDestroy(event_); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
+  [[nodiscard]] cudaEvent_t get() const { return event_; }
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "event"); }
   [[nodiscard]] bool has_come() const {
     const cudaError_t status = cudaEventQuery(event_);
@@ -123,9 +124,19 @@ class CapturedGraph {
   template <class Work>
   CapturedGraph(cudaStream_t stream, Work work) {
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
-    work();
+    try {
+      work();
+    } catch (...) {   // the stream is to be of use afterwards
+      cudaGraph_t broken = nullptr;
+      cudaStreamEndCapture(stream, &broken);
+      if (broken != nullptr) cudaGraphDestroy(broken);
+      cudaGetLastError();
+      throw;
+    }
     check(cudaStreamEndCapture(stream, &graph_), "capture");
-    check(cudaGraphInstantiate(&executable_, graph_, 0), "graph");
+    const cudaError_t status = cudaGraphInstantiate(&executable_, graph_, 0);
+    if (status != cudaSuccess) cudaGraphDestroy(graph_);
+    check(status, "graph");
   }
   ~CapturedGraph() {
     if (executable_ != nullptr) cudaGraphExecDestroy(executable_);

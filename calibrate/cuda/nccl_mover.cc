@@ -34,7 +34,7 @@ std::int64_t capacity_for(std::size_t count) { return static_cast<std::int64_t>(
 
 }  // namespace
 
-NcclMover::NcclMover(int) : whole_(true) {}
+NcclMover::NcclMover(int ranks) : whole_(true), ranks_(ranks) { open_whole(); }
 
 void NcclMover::open_end(End& end, int device, const std::string& id, int place) {
   ncclUniqueId unique;
@@ -49,6 +49,40 @@ void NcclMover::open_end(End& end, int device, const std::string& id, int place)
 NcclMover::NcclMover(int rank, int device, Transport& transport, Transport::Milliseconds timeout)
     : whole_(false), rank_(rank), device_(device), timeout_(timeout) {
   open_own(transport);
+}
+
+// A message of one number, which sets the connection up.
+void NcclMover::send_first(End& end) {
+  const OnDevice on(end.device);
+  Outgoing& first = end.outgoing.emplace_back(Buffer<float>(std::vector<float>{1}), std::make_unique<Event>());
+  check(ncclSend(first.values.get(), 1, ncclFloat, 1, end.communicator, end.stream->get()), "first message");
+}
+
+void NcclMover::receive_first(End& end) {
+  const OnDevice on(end.device);
+  const Buffer<float>& first = end.incoming.emplace_back(1);
+  check(ncclRecv(first.get(), 1, ncclFloat, 0, end.communicator, end.stream->get()), "first message");
+}
+
+void NcclMover::open_whole() {
+  for (int from = 0; from < ranks_; ++from) {
+    for (int to = 0; to < ranks_; ++to) {
+      if (from == to) continue;
+      auto& made = pairs_[{from, to}];
+      made = std::make_unique<Pair>();
+      const std::string id = NcclRanks::unique_id();
+      check(ncclGroupStart(), "group");
+      open_end(made->sender, from, id, 0);
+      open_end(made->receiver, to, id, 1);
+      check(ncclGroupEnd(), "group");
+      check(ncclGroupStart(), "group");
+      send_first(made->sender);
+      receive_first(made->receiver);
+      check(ncclGroupEnd(), "group");
+      made->sender.stream->wait();
+      made->receiver.stream->wait();
+    }
+  }
 }
 
 // Every process opens its pairs in the order of all of them, so that two never wait for each other.
@@ -68,7 +102,13 @@ void NcclMover::open_own(Transport& transport) {
       auto& made = pairs_[{from, to}];
       made = std::make_unique<Pair>();
       const std::string& id = ids[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
-      open_end(from == rank_ ? made->sender : made->receiver, device_, id, from == rank_ ? 0 : 1);
+      End& end = from == rank_ ? made->sender : made->receiver;
+      open_end(end, device_, id, from == rank_ ? 0 : 1);
+      if (from == rank_)
+        send_first(end);
+      else
+        receive_first(end);
+      wait_for(end.stream->get(), end.communicator, "rank " + std::to_string(from == rank_ ? to : from), timeout_);
     }
   }
 }
@@ -86,22 +126,16 @@ void NcclMover::close_all() {
 
 void NcclMover::renew(Transport& envelopes) {
   close_all();
-  if (!whole_) open_own(envelopes);
+  if (whole_)
+    open_whole();
+  else
+    open_own(envelopes);
 }
 
-NcclMover::Pair& NcclMover::pair(int from, int to) {
-  const std::lock_guard lock(mutex_);
-  auto& made = pairs_[{from, to}];
-  if (made != nullptr) return *made;
-  ensure(whole_, "a pair of other processes");
-  auto fresh = std::make_unique<Pair>();
-  const std::string id = NcclRanks::unique_id();
-  check(ncclGroupStart(), "group");
-  open_end(fresh->sender, from, id, 0);
-  open_end(fresh->receiver, to, id, 1);
-  check(ncclGroupEnd(), "group");
-  made = std::move(fresh);
-  return *made;
+NcclMover::Pair& NcclMover::pair(int from, int to) const {
+  const auto found = pairs_.find({from, to});
+  ensure(found != pairs_.end(), "a pair of other processes");
+  return *found->second;
 }
 
 NcclMover::Outgoing& NcclMover::free_buffer(End& end, std::size_t count) {
@@ -123,11 +157,12 @@ void NcclMover::send(int from, int to, const std::vector<float>& values) {
 std::vector<float> NcclMover::receive(int from, int to, std::size_t count, Transport::Milliseconds timeout) {
   End& end = pair(from, to).receiver;
   const OnDevice on(end.device);
-  if (end.incoming.size() < static_cast<std::int64_t>(count)) end.incoming = Buffer<float>(capacity_for(count));
-  check(ncclRecv(end.incoming.get(), count, ncclFloat, 0, end.communicator, end.stream->get()), "receive");
+  if (end.incoming.back().size() < static_cast<std::int64_t>(count)) end.incoming.emplace_back(capacity_for(count));
+  const Buffer<float>& incoming = end.incoming.back();
+  check(ncclRecv(incoming.get(), count, ncclFloat, 0, end.communicator, end.stream->get()), "receive");
   wait_for(end.stream->get(), end.communicator, "rank " + std::to_string(from), timeout);
   std::vector<float> values(count);
-  end.incoming.copy_to(values);
+  incoming.copy_to(values);
   return values;
 }
 

@@ -85,6 +85,16 @@ struct Series {
   double alpha;
 };
 
+// The loads themselves, where the row tells them.
+bool takes_told_loads(const MeasuredTable& table, std::size_t row, ExpertsShape& shape) {
+  const auto told = [&](const char* column) { return std::stod(table.text_or(row, column, "0")); };
+  if (told("active") <= 0) return false;
+  shape.rows = told("rows");
+  shape.active = told("active");
+  shape.tiles = {told("tiles_16"), told("tiles_32"), told("tiles_64"), told("tiles_128")};
+  return true;
+}
+
 void fill_loads(const Series& series, ExpertsShape& shape) {
   const auto local = static_cast<std::size_t>(series.experts / series.ranks);
   if (series.alpha <= 0) {
@@ -122,7 +132,7 @@ std::vector<FitInput> experts_inputs(const MeasuredTable& table, const HardwareP
     shape.width = table.number(cell.row, "inter_size") / table.number(cell.row, "moe_tp_size");
     shape.matrices = gated ? 3 : 2;
     shape.weight_bytes = format->weight_bytes;
-    fill_loads(series, shape);
+    if (!takes_told_loads(table, cell.row, shape)) fill_loads(series, shape);
     const double flops = 2 * shape.rows * shape.matrices * shape.hidden * shape.width;
     if (flops > kOverPeak * samples->device.flops_per_us * cell.microseconds) { ++input.dropped["faster than the peak"]; continue; }
     samples->shapes.push_back(shape);

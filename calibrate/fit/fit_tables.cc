@@ -40,6 +40,7 @@ std::vector<FitInput> table_inputs(const MeasuredTable& table, const HardwarePro
   if (table.family == "moe") return experts_inputs(table, hardware);
   if (table.table.find("deepep") != std::string::npos) return exchange_inputs(table, hardware, false);
   if (table.family == "comm") return collective_inputs(table, hardware);
+  if (table.family == "sampling") return sampling_inputs(table, hardware);
   return {};
 }
 
@@ -75,7 +76,7 @@ TableFits fit_tables(const std::vector<MeasuredTable>& tables, const HardwarePro
   std::map<std::string, std::vector<Candidate>> rows;
   for (const MeasuredTable& table : tables) {
     for (FitInput& input : table_inputs(table, hardware)) {
-      if (input.microseconds.size() < kLeast) {
+      if (input.microseconds.size() < std::min(kLeast, input.least_samples)) {
         FitOutcome refused{.key = input.key, .collectives = {}, .model = {}, .dropped = input.dropped};
         refused.model.fit.on = input.on;
         refused.model.fit.points = std::ssize(input.microseconds);

@@ -132,6 +132,19 @@ std::uint64_t hash_of(const std::vector<double>& values) {
   return h;
 }
 
+std::vector<double> roofline_start(const std::vector<double>& microseconds, const std::vector<double>& flops, const std::vector<double>& bytes,
+                                   double flops_per_us, double bytes_per_us) {
+  double shortest = 1e300;
+  double compute = 0;
+  double memory = 0;
+  for (std::size_t i = 0; i < microseconds.size(); ++i) {
+    shortest = std::min(shortest, microseconds[i]);
+    compute = std::max(compute, flops[i] / microseconds[i] / flops_per_us);
+    memory = std::max(memory, bytes[i] / microseconds[i] / bytes_per_us);
+  }
+  return {std::clamp(shortest / 2, 0.02, 1e4), std::clamp(compute > 0 ? compute : 0.3, 1e-4, 0.95), std::clamp(memory > 0 ? memory : 0.3, 1e-4, 0.95)};
+}
+
 FitOutcome fit_kernel(const FitInput& input) {
   FitOutcome out{.key = input.key, .collectives = input.collectives, .roofline = input.roofline, .model = {}, .dropped = input.dropped};
   if (input.microseconds.size() < input.least_samples) {

@@ -49,6 +49,11 @@ struct FitOutcome {
 // The parameters that the input's form has.
 [[nodiscard]] const std::vector<ParameterSpec>& parameters_of(const FitInput& input);
 
+// Where a roofline's fit begins: half of the shortest time, and the best rates that a sample reached, which a solver that passes over
+// what is off by a factor must not be far from. Arguments per sample; `device` gives the rates at efficiency 1.
+[[nodiscard]] std::vector<double> roofline_start(const std::vector<double>& microseconds, const std::vector<double>& flops, const std::vector<double>& bytes,
+                                                 double flops_per_us, double bytes_per_us);
+
 // Needs the input's least samples; InputError otherwise.
 [[nodiscard]] FitOutcome fit_kernel(const FitInput& input);
 

@@ -29,6 +29,8 @@ inline void add_sample(FitInput& input, const MeasuredTable& table, const Measur
 [[nodiscard]] std::vector<FitInput> mla_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
 [[nodiscard]] std::vector<FitInput> experts_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
 
+[[nodiscard]] std::vector<FitInput> sampling_inputs(const MeasuredTable& table, const HardwareProfile& hardware);
+
 // NCCL by kind, and the engines' own all-reduces inside a domain ("graph_all_reduce"); their rows are priced together, as the
 // library chooses between them.
 [[nodiscard]] std::vector<FitInput> collective_inputs(const MeasuredTable& table, const HardwareProfile& hardware);

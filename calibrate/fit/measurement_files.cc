@@ -54,8 +54,9 @@ const std::vector<RecordKind>& record_kinds() {
       {"attention_decode", "attention", "generation_attention", "kv_cache_dtype", kHeads, "cached"},
       {"grouped_gemm", "moe", "moe", "moe_dtype",
        {{"hidden", "hidden_size"}, {"intermediate", "inter_size"}, {"per_token", "topk"}, {"experts", "num_experts"}, {"moe_tp", "moe_tp_size"},
-        {"ep", "moe_ep_size"}},
+        {"ep", "moe_ep_size"}, {"rows", "rows"}, {"active", "active"}, {"tiles_16", "tiles_16"}, {"tiles_32", "tiles_32"}, {"tiles_64", "tiles_64"}, {"tiles_128", "tiles_128"}},
        "tokens"},
+      {"sampling", "sampling", "sampling", "dtype", {{"row_bytes", "row_bytes"}}, "rows"},
       {"all_reduce", "comm", "nccl_perf", "nccl_dtype", {{"ranks", "num_gpus"}}, "elements"},
       {"all_gather", "comm", "nccl_perf", "nccl_dtype", {{"ranks", "num_gpus"}}, "elements"},
       {"reduce_scatter", "comm", "nccl_perf", "nccl_dtype", {{"ranks", "num_gpus"}}, "elements"},
@@ -86,7 +87,8 @@ void add_record(const Json& record, const std::string& where, int line, const Re
   JsonObject shape = object.object("shape");
   std::vector<std::string> row;
   for (const auto& [field, column] : kind.columns) {
-    const bool optional = std::string_view(field) == "window";
+    const std::string_view name = field;
+    const bool optional = name == "window" || name == "rows" || name == "active" || name.starts_with("tiles_");
     row.push_back(std::to_string(optional ? shape.integer_or(field, 0, 0, 1LL << 40) : shape.integer(field, 0, 1LL << 40)));
   }
   row.push_back(format_in_tables(object.string("format")));
@@ -100,7 +102,7 @@ void add_record(const Json& record, const std::string& where, int line, const Re
 
 // What a line of calibrate run measures, whatever it found.
 std::string round_key(Json line) {
-  for (const char* found : {"microseconds", "spread", "samples", "clock_mhz", "note"}) line.erase(found);
+  for (const char* found : {"microseconds", "spread", "samples", "clock_mhz", "note", "library"}) line.erase(found);
   return line.dump();
 }
 

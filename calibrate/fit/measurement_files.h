@@ -13,7 +13,7 @@ namespace shardplan {
 [[nodiscard]] MeasuredTable read_nccl_tests(const std::string& path);
 
 // One object per line: {"kind": "gemm", "shape": {"m": 64, "n": 4096, "k": 4096}, "format": "bf16", "microseconds": 12.3, "device": "..."};
-// kinds: gemm, attention_prefill, attention_decode, grouped_gemm, all_reduce, all_gather, reduce_scatter, all_to_all.
+// kinds: gemm, attention_prefill, attention_decode, grouped_gemm, sampling, all_reduce, all_gather, reduce_scatter, all_to_all.
 // One table per kind. Lines of calibrate run are records, too; a measurement of several rounds counts once, as its fastest.
 // InputError naming file, line and field.
 [[nodiscard]] std::vector<MeasuredTable> read_record_table(const std::string& path);

@@ -5,11 +5,25 @@
 
 #include "base/errors.h"
 #include "calibrate/fit/profile_rows.h"
+#include "calibrate/run/node_case.h"
+#include "costmodel/work.h"
 
 namespace shardplan {
 namespace {
 
 double judged(const FitOutcome& fit) { return fit.model.fit.held_out_mean; }
+
+bool is_sampling(const Record& record) { return record.kind == family_name(KernelFamily::kSampling); }
+
+// The records with sampling as it is asked for, under the operation's own name.
+std::vector<Record> of_sampler(std::vector<Record> records, SamplerChoice sampler) {
+  const bool drawn = sampler == SamplerChoice::kTopP;
+  std::erase_if(records, [&](const Record& r) { return is_sampling(r) && (r.op == kDrawnSampling) != drawn; });
+  for (Record& record : records) {
+    if (record.op == kDrawnSampling) record.op = op_name(OpKind::kSample);
+  }
+  return records;
+}
 
 // Of several forms the one that holds best on shapes that it did not see; a first one that is as good stays.
 FitOutcome best_of(const std::vector<const FitInput*>& candidates) {
@@ -23,9 +37,11 @@ FitOutcome best_of(const std::vector<const FitInput*>& candidates) {
 
 }  // namespace
 
-RecordFit fit_records(const RecordFile& measured, const std::string& name) {
+RecordFit fit_records(const RecordFile& measured, const std::string& name, SamplerChoice sampler) {
   RecordFile file = measured;
-  file.records = best_of_rounds(measured.records);
+  file.records = of_sampler(best_of_rounds(measured.records), sampler);
+  if (sampler == SamplerChoice::kTopP && std::none_of(file.records.begin(), file.records.end(), is_sampling))
+    throw InputError(file.path.empty() ? "records" : file.path, "no draw from the likeliest tokens is among the records", "what calibrate run writes for a model's last layers");
   RecordFit fit;
   fit.rates = machine_rates(file);
   if (fit.rates.peak_flops_per_us <= 0)

@@ -3,7 +3,7 @@
 //
 // Peak and bandwidths are the best that any record reached. Products take the closed form of tiles where there are
 // enough of them and it holds better on held-out shapes than the roofline does; everything else is a roofline:
-// attention by the format of its cache, small operations each by its own row ("elementwise.norm"). A collective is base
+// attention by the format of its cache, small operations each by its own row ("elementwise.norm", "sampling.sample"). A collective is base
 // + per_rank*(n-1) + sent/(bandwidth*efficiency). Wrong where ranks that work at once take memory from one another:
 // records of all rank counts are fitted together.
 #pragma once
@@ -28,8 +28,11 @@ struct RecordFit {
   std::string document;          // of format hardware-1
 };
 
-// `name` of the machine. InputError without a single product.
-[[nodiscard]] RecordFit fit_records(const RecordFile& measured, const std::string& name);
+// Whose records give the price of sampling: the likeliest token, or one drawn from the likeliest.
+enum class SamplerChoice : std::uint8_t { kGreedy, kTopP };
+
+// `name` of the machine. InputError without a single product, or without records of the drawn sampler where it is asked for.
+[[nodiscard]] RecordFit fit_records(const RecordFile& measured, const std::string& name, SamplerChoice sampler = SamplerChoice::kGreedy);
 
 // The parts of it. The document has no rows yet: as many devices as ranks worked at once, which reach each other
 // through the host.

@@ -7,6 +7,7 @@
 #include "calibrate/fit/kernel_samples.h"
 #include "calibrate/fit/record_fit.h"
 #include "costmodel/kernels/kernel_forms.h"
+#include "costmodel/work.h"
 
 namespace shardplan {
 namespace {
@@ -36,6 +37,12 @@ FitInput roofline(const std::string& key, const RecordFile& file, const Records&
   FitInput input = input_of(key, file, records);
   input.roofline = true;
   input.least_samples = kLeastOfRoofline;
+  std::vector<double> flops, bytes;
+  for (const Record* r : records) {
+    flops.push_back(r->flops);
+    bytes.push_back(r->bytes);
+  }
+  input.start = roofline_start(input.microseconds, flops, bytes, device.flops_per_us, device.bytes_per_us);
   input.predict = [records, device](std::size_t i, const double* p) {
     const Record& r = *records[i];
     return p[0] + std::max(r.flops / (device.flops_per_us * p[1]), r.bytes / (device.bytes_per_us * p[2]));
@@ -106,7 +113,8 @@ std::vector<FitInput> record_inputs(const RecordFile& file, const HardwareProfil
       continue;
     }
     kernels[row_key(r)].push_back(&r);
-    if (!r.op.empty()) kernels["default"].push_back(&r);  // operations that no record shows
+    const bool samples = r.kind == family_name(KernelFamily::kSampling);
+    if (!r.op.empty() && !samples) kernels["default"].push_back(&r);  // operations that no record shows
   }
   const KernelDevice device{1, machine.device.peak[0].value() * 1e-6, machine.device.memory_bandwidth.value() * 1e-6};
   std::vector<FitInput> inputs;

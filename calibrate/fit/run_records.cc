@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "costmodel/logical_graph.h"
+
 namespace shardplan {
 namespace {
 
@@ -43,13 +45,15 @@ Json attention_shape(const Json& line, bool decode) {
 // The experts of one rank are a layer of their own: those that it holds, and the tokens whose rows come to it.
 Json experts_shape(const Json& line) {
   const std::int64_t per_token = std::max<std::int64_t>(1, number(line, "per_token"));
-  return {{"hidden", number(line, "k")},
+  Json shape = {{"hidden", number(line, "k")},
           {"intermediate", number(line, "n") / 2},
           {"per_token", per_token},
           {"experts", number(line, "experts")},
           {"moe_tp", 1},
           {"ep", 1},
           {"tokens", std::max<std::int64_t>(1, number(line, "rows") / per_token)}};
+  for (const char* drawn : {"rows", "active", "tiles_16", "tiles_32", "tiles_64", "tiles_128"}) shape[drawn] = number(line, drawn);
+  return shape;
 }
 
 }  // namespace
@@ -72,6 +76,8 @@ std::optional<Json> table_record(const Json& line) {
     record["shape"] = attention_shape(line, kind == "attention_decode");
   } else if (kind == "grouped_gemm") {
     record["shape"] = experts_shape(line);
+  } else if (kind == "sampling" && text(line, "op") == op_name(OpKind::kSample)) {
+    record["shape"] = {{"rows", number(line, "rows")}, {"row_bytes", number(line, "row_bytes")}};
   } else {
     return std::nullopt;
   }

@@ -30,6 +30,15 @@ std::vector<std::int64_t> Chooser::choose(std::int64_t token, const float* score
   return choose(token, ranked, static_cast<std::size_t>(count));
 }
 
+std::vector<std::int64_t> Chooser::choose(std::int64_t token, const float* scores, std::int64_t size, const std::vector<std::int64_t>& best) const {
+  std::vector<ScoredUnit> ranked;
+  for (const std::int64_t unit : best) ranked.push_back({unit, scores[unit]});
+  for (std::int64_t i = 0; follow != nullptr && i < size; ++i) {
+    if (!contains(best, i)) ranked.push_back({i, scores[i]});
+  }
+  return choose(token, ranked, best.size());
+}
+
 std::vector<std::int64_t> Chooser::choose(std::int64_t token, const std::vector<ScoredUnit>& ranked, std::size_t count) const {
   std::vector<std::int64_t> own;
   for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i) own.push_back(ranked[i].unit);

@@ -26,6 +26,9 @@ struct Chooser {
   // those is worse than the worst of our own by more than the slack, or twice what widened the log.
   [[nodiscard]] std::vector<std::int64_t> choose(std::int64_t token, const float* scores, std::int64_t size,
                                                  std::int64_t count) const;
+  // The same where a device has found the best: the `best` of the scores, best first.
+  [[nodiscard]] std::vector<std::int64_t> choose(std::int64_t token, const float* scores, std::int64_t size,
+                                                 const std::vector<std::int64_t>& best) const;
   // The same of units that come best first, all of them where there are fewer.
   [[nodiscard]] std::vector<std::int64_t> choose(std::int64_t token, const std::vector<ScoredUnit>& ranked,
                                                  std::size_t count) const;

@@ -2,9 +2,9 @@
 
 #include "calibrate/kernels/elementwise.h"
 #include "calibrate/kernels/matmul.h"
-#include "calibrate/kernels/moe.h"
 #include "calibrate/kernels/norm.h"
 #include "calibrate/kernels/rotary.h"
+#include "calibrate/kernels/vocabulary.h"
 
 namespace shardplan {
 
@@ -26,9 +26,20 @@ std::unique_ptr<BlockAttention> Kernels::attention(const AttentionTask& task, co
   return std::make_unique<OnlineAttention>(task, q, out);
 }
 
-void Kernels::experts(const LocalArray& x, const LocalArray& routing, const std::vector<const LocalArray*>& weights, const ExpertsOp& op,
-                      LocalArray& out) const {
-  shardplan::experts(x, routing, {weights, {}}, op, out);
+void Kernels::route(const LocalArray& x, const RouterWeights& router, const ExpertsOp& op, const Chooser& chooser, LocalArray& routing) const {
+  shardplan::route(x, router, op, chooser, routing);
+}
+
+void Kernels::experts(const LocalArray& x, const LocalArray& routing, const ExpertWeights& held, const ExpertsOp& op, LocalArray& out) const {
+  shardplan::experts(x, routing, held, op, out);
+}
+
+void Kernels::sample(const LocalArray& logits, const Chooser& chooser, LocalArray& token_ids) const { shardplan::sample(logits, chooser, token_ids); }
+
+std::vector<float> Kernels::take_rows(const LocalArray& x, const std::vector<std::int64_t>& rows) const { return shardplan::take_rows(x, rows); }
+
+void Kernels::add_rows(const std::vector<float>& values, const std::vector<std::int64_t>& rows, LocalArray& to) const {
+  shardplan::add_rows(values, rows, to);
 }
 
 const Kernels& host_kernels() {

@@ -87,4 +87,26 @@ void experts(const LocalArray& x, const LocalArray& routing, const ExpertWeights
   }
 }
 
+std::int64_t row_floats(const LocalArray& x) {
+  return static_cast<std::int64_t>(x.values.size()) / std::max<std::int64_t>(1, std::ssize(x.dims.front().ids));
+}
+
+std::vector<float> take_rows(const LocalArray& x, const std::vector<std::int64_t>& rows) {
+  const std::int64_t width = row_floats(x);
+  std::vector<float> taken;
+  taken.reserve(rows.size() * static_cast<std::size_t>(width));
+  for (const std::int64_t row : rows) {
+    const auto first = x.values.begin() + row * width;
+    taken.insert(taken.end(), first, first + width);
+  }
+  return taken;
+}
+
+void add_rows(const std::vector<float>& values, const std::vector<std::int64_t>& rows, LocalArray& to) {
+  const std::int64_t width = row_floats(to);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::int64_t c = 0; c < width; ++c) to.values[rows[i] * width + c] += values[static_cast<std::int64_t>(i) * width + c];
+  }
+}
+
 }  // namespace shardplan

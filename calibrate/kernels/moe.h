@@ -31,4 +31,10 @@ struct ExpertWeights {
 
 void experts(const LocalArray& x, const LocalArray& routing, const ExpertWeights& held, const ExpertsOp& op, LocalArray& out);
 
+// Floats of a row: of all dimensions but the first. Precondition: there are rows.
+[[nodiscard]] std::int64_t row_floats(const LocalArray& x);
+// See Kernels: rows of a dispatch, and sums of a combine.
+[[nodiscard]] std::vector<float> take_rows(const LocalArray& x, const std::vector<std::int64_t>& rows);
+void add_rows(const std::vector<float>& values, const std::vector<std::int64_t>& rows, LocalArray& to);
+
 }  // namespace shardplan

@@ -328,7 +328,7 @@ void compute_route(RankState& state, const Node& node) {
     crowd.values.push_back(static_cast<float>(100 * (op.experts - e)));
   }
   const RouterWeights router{operand(state, node.weights[0]), state.context.crowd_experts ? &crowd : bias_of(state, node, 0)};
-  route(operand(state, node.inputs[0]), router, op, chooser(state, node), out);
+  state.context.kernels.route(operand(state, node.inputs[0]), router, op, chooser(state, node), out);
   state.set(node.outputs[0], std::move(out));
 }
 
@@ -346,8 +346,7 @@ void compute_experts(RankState& state, const Node& node) {
     out = LocalArray(std::move(dims));
   }
   const ExpertsOp& op = state.graph().op_of(node).experts;
-  if (held.biases.empty()) state.context.kernels.experts(x, operand(state, node.inputs[1]), held.weights, op, out);
-  else experts(x, operand(state, node.inputs[1]), held, op, out);
+  state.context.kernels.experts(x, operand(state, node.inputs[1]), held, op, out);
   state.set(node.outputs[0], std::move(out));
 }
 
@@ -379,7 +378,9 @@ void compute_join(RankState& state, const Node& node) {
 
 void compute_sample(RankState& state, const Node& node) {
   LocalArray out = state.shaped(node.outputs[0]);
-  sample(operand(state, node.inputs[0]), chooser(state, node), out);
+  const LocalArray& logits = operand(state, node.inputs[0]);
+  if (state.context.sampler != nullptr) sample_top_p(logits, *state.context.sampler, out);
+  else state.context.kernels.sample(logits, chooser(state, node), out);
   state.set(node.outputs[0], std::move(out));
 }
 

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "base/errors.h"
-#include "calibrate/kernels/elementwise.h"
 #include "calibrate/kernels/moe.h"
 #include "calibrate/nodes/node_table.h"
 #include "calibrate/token_id.h"
@@ -55,9 +54,11 @@ LocalArray with_tokens(const LocalArray& like, Ids tokens) {
   return LocalArray(std::move(dims), like.width);
 }
 
-LocalArray rows_of(const LocalArray& array, const Ids& tokens) {
+LocalArray rows_of(const RankState& state, const LocalArray& array, const Ids& tokens) {
   LocalArray rows = with_tokens(array, tokens);
-  select(array, rows);
+  const Ids from = index_map(tokens, array.dims.front().ids);
+  ensure(std::find(from.begin(), from.end(), -1) == from.end(), "a token to send is not held here");
+  rows.values = state.context.kernels.take_rows(array, from);
   return rows;
 }
 
@@ -78,15 +79,15 @@ void send_rows(RankState& state, int peer, LocalArray rows, double element_bytes
 }
 
 // Adds the rows that a message brings to the tokens kept here.
-void add_rows(const Ids& ids, const std::vector<float>& values, LocalArray& out, std::vector<int>& arrivals) {
+void add_rows(const Kernels& kernels, const Ids& ids, const std::vector<float>& values, LocalArray& out, std::vector<int>& arrivals) {
   const auto rows = index_map(ids, out.dims.front().ids);
   const std::int64_t columns = out.columns();
   ensure(values.size() == ids.size() * static_cast<std::size_t>(columns), "a message of another size than its tokens");
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    ensure(rows[i] >= 0, "a token came to a rank that does not keep it");
-    ++arrivals[rows[i]];
-    for (std::int64_t c = 0; c < columns; ++c) out.values[rows[i] * columns + c] += values[static_cast<std::int64_t>(i) * columns + c];
+  for (const std::int64_t row : rows) {
+    ensure(row >= 0, "a token came to a rank that does not keep it");
+    ++arrivals[row];
   }
+  kernels.add_rows(values, rows, out);
 }
 
 // Tokens of `y` that `peer` keeps after the combine.
@@ -96,7 +97,7 @@ LocalArray rows_kept_by(const RankState& state, const Node& node, const LocalArr
   for (const std::int64_t id : y.ids(Dim::kTokens)) {
     if (std::find(kept.begin(), kept.end(), id) != kept.end()) wanted.push_back(id);
   }
-  return rows_of(y, wanted);
+  return rows_of(state, y, wanted);
 }
 
 }  // namespace
@@ -109,7 +110,7 @@ void run_dispatch(RankState& state, const Node& node) {
     const double bytes = state.bytes_per_element(node.outputs[i]);
     for (const int peer : group) {
       if (peer == state.rank) continue;
-      send_rows(state, peer, rows_of(in, tokens_for(state, node, state.value(node.inputs[1]), peer)), bytes);
+      send_rows(state, peer, rows_of(state, in, tokens_for(state, node, state.value(node.inputs[1]), peer)), bytes);
     }
   }
   for (const std::size_t i : {0U, 1U}) {
@@ -117,7 +118,7 @@ void run_dispatch(RankState& state, const Node& node) {
     LocalArray out = with_tokens(in, {});
     for (const int sender : group) {
       if (sender == state.rank) {
-        const LocalArray own = rows_of(in, tokens_for(state, node, state.value(node.inputs[1]), state.rank));
+        const LocalArray own = rows_of(state, in, tokens_for(state, node, state.value(node.inputs[1]), state.rank));
         append_rows(out, own.dims.front().ids, own.values);
       } else {
         const Message message = state.receive(sender);
@@ -140,10 +141,10 @@ void run_combine(RankState& state, const Node& node) {
   for (const int sender : group) {
     if (sender == state.rank) {
       const LocalArray own = rows_kept_by(state, node, y, state.rank);
-      add_rows(own.dims.front().ids, own.values, out, arrivals);
+      add_rows(state.context.kernels, own.dims.front().ids, own.values, out, arrivals);
     } else {
       const Message message = state.receive(sender);
-      add_rows(message.ids, message.values, out, arrivals);
+      add_rows(state.context.kernels, message.ids, message.values, out, arrivals);
     }
   }
   ensure(std::find(arrivals.begin(), arrivals.end(), 0) == arrivals.end(), "a token comes back from no expert");

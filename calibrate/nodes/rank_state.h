@@ -8,6 +8,7 @@
 #include "calibrate/choice_log.h"
 #include "calibrate/graph_plan.h"
 #include "calibrate/kernels/kernels.h"
+#include "calibrate/kernels/sampler.h"
 #include "calibrate/local_array.h"
 #include "calibrate/storage.h"
 #include "calibrate/tamper.h"
@@ -31,6 +32,7 @@ struct RankContext {
   Dither* dither = nullptr;          // rounds otherwise than to the nearest
   bool crowd_experts = false;        // every token chooses the first experts
   Tamper* tamper = nullptr;
+  const SamplerSettings* sampler = nullptr;   // nullptr: the likeliest token, as proofs need it
 };
 
 struct RankState {

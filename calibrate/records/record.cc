@@ -15,7 +15,7 @@ using Line = nlohmann::ordered_json;
 
 constexpr std::int64_t kMostBytes = 1LL << 30;
 constexpr double kMost = 1e300;
-constexpr std::array<std::string_view, 12> kNotShape{"kind", "format", "op", "clock_mhz", "ranks", "flops", "bytes", "microseconds", "spread", "samples", "device", "note"};
+constexpr std::array<std::string_view, 13> kNotShape{"kind", "library", "format", "op", "clock_mhz", "ranks", "flops", "bytes", "microseconds", "spread", "samples", "device", "note"};
 
 RecordHeader header_of(const Json& json, const std::string& where) {
   JsonObject object(json, where);
@@ -43,6 +43,7 @@ Record record_of(const Json& json, const std::string& where) {
   record.device = object.string_or("device", "");
   record.clock_mhz = object.number_or("clock_mhz", 0, 0, kMost);
   record.note = object.string_or("note", "");
+  record.library = object.string_or("library", "");
   for (const std::string& name : object.unread_keys()) {
     if (std::find(kNotShape.begin(), kNotShape.end(), name) != kNotShape.end()) continue;
     record.shape.emplace_back(name, object.integer(name, 0, 1LL << 60));
@@ -76,21 +77,27 @@ std::int64_t Record::field(std::string_view name) const {
 }
 
 std::vector<Record> best_of_rounds(const std::vector<Record>& records) {
+  struct Rounds {
+    const Record* best = nullptr;
+    double slowest = 0;
+  };
+  std::vector<std::map<std::string, Rounds>> by_library;   // of each shape, in the order in which they come
   std::map<std::string, std::size_t> places;
-  std::vector<Record> best;
-  std::vector<double> slowest;
   for (const Record& record : records) {
-    const auto [place, fresh] = places.try_emplace(record.key(), best.size());
-    if (fresh) {
-      best.push_back(record);
-      slowest.push_back(record.microseconds);
-      continue;
-    }
-    const std::size_t at = place->second;
-    slowest[at] = std::max(slowest[at], record.microseconds);
-    if (record.microseconds < best[at].microseconds) best[at] = record;
+    const auto [place, fresh] = places.try_emplace(record.key(), by_library.size());
+    if (fresh) by_library.emplace_back();
+    Rounds& rounds = by_library[place->second][record.library];
+    if (rounds.best == nullptr || record.microseconds < rounds.best->microseconds) rounds.best = &record;
+    rounds.slowest = std::max(rounds.slowest, record.microseconds);
   }
-  for (std::size_t i = 0; i < best.size(); ++i) best[i].spread = std::max(best[i].spread, slowest[i] / best[i].microseconds - 1);
+  std::vector<Record> best;
+  for (const auto& libraries : by_library) {
+    const auto fastest = std::min_element(libraries.begin(), libraries.end(), [](const auto& a, const auto& b) {
+      return a.second.best->microseconds < b.second.best->microseconds;
+    });
+    best.push_back(*fastest->second.best);
+    best.back().spread = std::max(best.back().spread, fastest->second.slowest / best.back().microseconds - 1);
+  }
   return best;
 }
 
@@ -108,6 +115,7 @@ std::string line_of(const Record& record) {
   line.update({{"ranks", record.ranks}, {"flops", record.flops}, {"bytes", record.bytes}, {"microseconds", record.microseconds},
                {"spread", record.spread}, {"samples", record.samples}, {"device", record.device}});
   if (record.clock_mhz > 0) line["clock_mhz"] = record.clock_mhz;
+  if (!record.library.empty()) line["library"] = record.library;
   if (!record.note.empty()) line["note"] = record.note;
   return line.dump() + "\n";
 }

@@ -6,7 +6,7 @@
 // "tokens", "context", "heads", "kv_heads", "qk_dim", "v_dim", "window", "pairs"; "tokens", "rows", "experts", "per_token", "n",
 // "k"; "rows", "row_bytes"; "group", "message_bytes"), "ranks" at work at once, "flops" and "bytes" as the price counts them,
 // "microseconds" (median), "spread" ((p90 - p10) / median), "samples", "device", "clock_mhz" (of the fastest core or the device meanwhile), sometimes
-// "note". A file that was cut short ends in half a
+// "library" (of several whose kernel was measured) and "note". A file that was cut short ends in half a
 // line, which is dropped; a measurement that is there is not made again. One that was made in several rounds is there as often.
 #pragma once
 
@@ -45,6 +45,7 @@ struct Record {
   std::string device;
   double clock_mhz = 0;    // 0: not told
   std::string note;        // what the library chose; may be empty
+  std::string library;     // whose kernel it is where several were measured; not part of the key
 
   [[nodiscard]] std::string key() const;   // as NodeCase::key
   [[nodiscard]] std::int64_t field(std::string_view name) const;   // 0 when absent
@@ -59,7 +60,7 @@ struct RecordFile {
   bool cut = false;                  // half a line follows
 };
 
-// Each measurement once: its fastest round, with a spread that is at least what the rounds differ by.
+// Each measurement once: the fastest round of its fastest library, with a spread that is at least what that one's rounds differ by.
 [[nodiscard]] std::vector<Record> best_of_rounds(const std::vector<Record>& records);
 
 // One line, with its newline.

@@ -26,7 +26,7 @@ RecordWriter::RecordWriter(std::string path, const RecordHeader& header) : path_
                        "another file for " + header.backend + " on " + header.device);
     }
     if (!begin) check_libraries(before.header, header);
-    for (const Record& record : before.records) ++keys_[record.key()];
+    for (const Record& record : before.records) ++keys_[record.key()][record.library];
     if (before.cut) std::filesystem::resize_file(path_, static_cast<std::uintmax_t>(before.complete_bytes), error);
   }
   if (begin) write(line_of(header));
@@ -42,7 +42,7 @@ void RecordWriter::check_libraries(const RecordHeader& before, const RecordHeade
 
 void RecordWriter::append(const Record& record) {
   write(line_of(record));
-  ++keys_[record.key()];
+  ++keys_[record.key()][record.library];
 }
 
 void RecordWriter::write(const std::string& line) {

@@ -16,10 +16,13 @@ class RecordWriter {
   // file is of another device, backend or library version, no file of records, or in the hands of another writer.
   RecordWriter(std::string path, const RecordHeader& header);
 
-  // Rounds in which it was measured.
+  // Rounds in which it was measured, by whichever library was most often.
   [[nodiscard]] int rounds(const std::string& key) const {
-    const auto found = keys_.find(key);
-    return found == keys_.end() ? 0 : found->second;
+    int most = 0;
+    if (const auto found = keys_.find(key); found != keys_.end()) {
+      for (const auto& [library, count] : found->second) most = most < count ? count : most;
+    }
+    return most;
   }
   [[nodiscard]] std::size_t size() const { return keys_.size(); }
   // On disk when it returns. EnvironmentError "FILE: cannot write ...; N records are kept" (a full disk).
@@ -33,7 +36,8 @@ class RecordWriter {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   std::string path_;
-  std::map<std::string, int> keys_;   // rounds
+  using Rounds = std::map<std::string, int>;   // by library
+  std::map<std::string, Rounds> keys_;
   std::unique_ptr<std::FILE, Close> file_;
 };
 

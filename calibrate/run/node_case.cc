@@ -40,18 +40,33 @@ Shape attention_fields(const StepGraph& graph, const Node& node, const BatchShap
           {"qk_dim", op.qk_dim}, {"v_dim", op.v_dim}, {"window", op.window}, {"pairs", rounded(pairs)}};
 }
 
-Shape expert_fields(const StepGraph& graph, const Node& node, const WorkForm& form, double tokens, double rows) {
-  return {{"tokens", rounded(tokens)}, {"rows", rounded(rows)}, {"experts", local_extent(graph, node.weights[0], Dim::kExperts)},
-          {"per_token", graph.op_of(node).experts.per_token}, {"n", form.products[0].n}, {"k", form.products[0].k}};
+// Tiles are what products of each expert's rows are launched for: see ExpertsShape.
+Shape expert_fields(const StepGraph& graph, const Node& node, const WorkForm& form, double tokens, const RankRows& rows) {
+  return {{"tokens", rounded(tokens)}, {"rows", rows.rows()}, {"experts", std::ssize(rows.of_expert)},
+          {"per_token", graph.op_of(node).experts.per_token}, {"n", form.products[0].n}, {"k", form.products[0].k},
+          {"active", rows.active()}, {"fullest", rows.fullest()}, {"tiles_16", rows.tiles(16)}, {"tiles_32", rows.tiles(32)}, {"tiles_64", rows.tiles(64)}, {"tiles_128", rows.tiles(128)}};
 }
+
+// A layer's experts under one load.
+struct Load {
+  ExpertLoad load;
+  ExpertLoadModel model;
+  std::int64_t experts = 0;
+  std::int64_t per_token = 0;
+  std::int64_t ep = 1;
+  [[nodiscard]] std::shared_ptr<const DrawnRouting> draw(double tokens) const {
+    return std::make_shared<const DrawnRouting>(draw_routing(load, experts, per_token, std::max<std::int64_t>(rounded(tokens), 1)));
+  }
+};
 
 class Collector {
  public:
   explicit Collector(const BatchShape& shape) : shape_(shape), batch_(RaggedBatch::from(shape)) {}
 
-  void add(const std::shared_ptr<const StepGraph>& graph, std::size_t index, const std::optional<ExpertLoadModel>& load) {
+  void add(const std::shared_ptr<const StepGraph>& graph, std::size_t index, const Load* load) {
     const Node& node = graph->nodes[index];
     NodeCase c{.ranks = graph->mesh.ranks(), .graph = graph, .node = index, .batch = batch_};
+    if (load != nullptr) c.routing = load->draw(static_cast<double>(shape_.tokens()));
     if (computes(node.kind)) {
       if (!fill_work(*graph, node, load, c)) return;
     } else if (communicates(node.kind)) {
@@ -59,7 +74,10 @@ class Collector {
     } else {
       return;
     }
-    if (seen_.insert(c.key()).second) cases.push_back(std::move(c));
+    keep(c);
+    if (c.kind != family_name(KernelFamily::kSampling)) return;
+    c.op = kDrawnSampling;
+    keep(c);
   }
 
   void at(const BatchShape& shape) {
@@ -70,7 +88,11 @@ class Collector {
   std::vector<NodeCase> cases;
 
  private:
-  bool fill_work(const StepGraph& graph, const Node& node, const std::optional<ExpertLoadModel>& load, NodeCase& c) const {
+  void keep(const NodeCase& c) {
+    if (seen_.insert(c.key()).second) cases.push_back(c);
+  }
+
+  bool fill_work(const StepGraph& graph, const Node& node, const Load* load, NodeCase& c) const {
     const WorkForm form = work_form(graph, node);
     if (form.terms.empty()) return false;
     const double rows = evaluate(form.terms.front().symbol, shape_);
@@ -87,9 +109,12 @@ class Collector {
     c.bytes += form.weight_bytes;
     if (form.grouped) {
       const double tokens = rows * form.tokens_ratio;
-      const double busiest = load->busiest_rows(tokens);
-      c.flops = busiest * form.flops_per_row;
-      c.bytes = busiest * form.bytes_per_row + load->busiest_hits(tokens) * form.bytes_per_expert;
+      if (rounded(tokens) != c.routing->tokens()) c.routing = load->draw(tokens);
+      const RankRows busiest = busiest_rank_rows(*c.routing, load->load, load->experts, load->ep);
+      if (busiest.rows() == 0) return false;
+      c.first_expert = busiest.first_expert;
+      c.flops = static_cast<double>(busiest.rows()) * form.flops_per_row;
+      c.bytes = static_cast<double>(busiest.rows()) * form.bytes_per_row + static_cast<double>(busiest.active()) * form.bytes_per_expert;
       c.shape = expert_fields(graph, node, form, tokens, busiest);
     } else if (form.family == KernelFamily::kGemm) {
       c.shape = product_fields(form, rows);
@@ -103,8 +128,8 @@ class Collector {
     return true;
   }
 
-  bool fill_traffic(const StepGraph& graph, const Node& node, const std::optional<ExpertLoadModel>& load, NodeCase& c) const {
-    const TrafficForm form = traffic_form(graph, node, load ? &*load : nullptr);
+  bool fill_traffic(const StepGraph& graph, const Node& node, const Load* load, NodeCase& c) const {
+    const TrafficForm form = traffic_form(graph, node, load != nullptr ? &load->model : nullptr);
     const double units = evaluate(form.symbol, shape_);
     if (form.group_size < 2 || units <= 0) return false;
     c.kind = collective_name(form.kind);
@@ -118,19 +143,30 @@ class Collector {
   std::set<std::string> seen_;
 };
 
-void collect(const ModelSpec& model, const ParallelConfig& config, const BatchShape& shape, Collector& collector) {
+// The loads of a layer kind; one that is no load where it has no routed experts.
+std::vector<std::optional<Load>> loads_of(const RunPlan& plan, const ModelSpec& model, const ParallelConfig& config, std::size_t kind) {
+  if (kind >= model.kinds.size() || model.kinds[kind].ffn.kind != FfnKind::kMoe) return {std::nullopt};
+  const FfnSpec& ffn = model.kinds[kind].ffn;
+  std::vector<std::optional<Load>> loads;
+  for (const ExpertLoad& load : plan.loads) {
+    loads.emplace_back(Load{load, ExpertLoadModel(load, ffn.experts, ffn.experts_per_token, config.ep, config.variant.redundant_experts), ffn.experts,
+                            ffn.experts_per_token, config.ep});
+  }
+  return loads;
+}
+
+void collect(const RunPlan& plan, const ModelSpec& model, const ParallelConfig& config, const BatchShape& shape, Collector& collector) {
   const StepForm form = shape.decode_sequences > 0 && shape.prefill_sequences > 0 ? StepForm::kMixed
                         : shape.decode_sequences > 0                             ? StepForm::kDecode
                                                                                  : StepForm::kPrefill;
   LoweredProgram lowered = lower_program(model, config, form, std::nullopt);
   collector.at(shape);
   for (std::size_t g = 0; g < lowered.graphs.size(); ++g) {   // layer kinds first, in order
-    std::optional<ExpertLoadModel> load;
-    if (g < model.kinds.size() && model.kinds[g].ffn.kind == FfnKind::kMoe) {
-      load.emplace(ExpertLoad{}, model.kinds[g].ffn.experts, model.kinds[g].ffn.experts_per_token, config.ep, config.variant.redundant_experts);
-    }
+    const auto loads = loads_of(plan, model, config, g);
     const std::shared_ptr<const StepGraph> graph = std::move(lowered.graphs[g]);
-    for (std::size_t i = 0; i < graph->nodes.size(); ++i) collector.add(graph, i, load);
+    for (const auto& load : loads) {
+      for (std::size_t i = 0; i < graph->nodes.size(); ++i) collector.add(graph, i, load ? &*load : nullptr);
+    }
   }
 }
 
@@ -145,7 +181,7 @@ std::vector<NodeCase> node_cases(const RunPlan& plan) {
       if (!check_config(model, config).empty()) continue;
       for (const BatchShape& shape : plan.shapes) {
         try {
-          collect(model, config, shape, collector);
+          collect(plan, model, config, shape, collector);
         } catch (const LoweringRefusal&) {
           continue;   // the table has no graph
         }

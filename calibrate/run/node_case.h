@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "calibrate/run/drawn_routing.h"
 #include "costmodel/batch.h"
 #include "costmodel/parallel_config.h"
 #include "costmodel/step_graph.h"
@@ -28,6 +29,9 @@ struct NodeCase {
   std::shared_ptr<const StepGraph> graph;
   std::size_t node = 0;
   RaggedBatch batch;
+  // Of a step with routed experts: where its tokens go, and on grouped products the experts that the measured rank holds.
+  std::shared_ptr<const DrawnRouting> routing;
+  std::int64_t first_expert = 0;
 
   // What a record of it begins with; equal for what is measured once.
   [[nodiscard]] std::string key() const;
@@ -38,10 +42,14 @@ struct RunPlan {
   std::vector<ModelSpec> models;
   std::vector<ParallelConfig> configs;
   std::vector<BatchShape> shapes;
+  std::vector<ExpertLoad> loads{ExpertLoad{}};   // that experts are measured under
 };
 
-// Every node of every step that has something to do, each shape once, in the order of the plan. What a configuration cannot
-// run (LoweringRefusal, illegal) is left out.
+// The op of a case or record of sampling that draws from the likeliest tokens; the step graph's own takes the likeliest.
+inline constexpr const char* kDrawnSampling = "sample_top_p";
+
+// Every node of every step that has something to do, each shape once, in the order of the plan; sampling twice, as the step graph
+// has it and drawn. What a configuration cannot run (LoweringRefusal, illegal) is left out.
 [[nodiscard]] std::vector<NodeCase> node_cases(const RunPlan& plan);
 
 }  // namespace shardplan

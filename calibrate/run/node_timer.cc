@@ -8,9 +8,11 @@
 #include "calibrate/core_wait.h"
 #include "calibrate/graph_plan.h"
 #include "calibrate/kernels/moe.h"
+#include "calibrate/kernels/sampler.h"
 #include "calibrate/nodes/node_table.h"
 #include "calibrate/nodes/rank_state.h"
 #include "calibrate/run/host_device.h"
+#include "calibrate/token_id.h"
 #include "costmodel/traffic.h"
 
 namespace shardplan {
@@ -22,18 +24,27 @@ constexpr double kMostCopyBytes = 256e6;
 constexpr std::int64_t kMostCopies = 64;
 constexpr int kExchanges = 16;   // one behind the other in a sample: ranks leave a barrier further apart than a small message takes
 
-// Distinct experts for each token, evenly over all of them.
-void fill_routing(const StepGraph& graph, ValueId id, LocalArray& array) {
-  const std::int64_t per_token = array.columns();
-  std::int64_t experts = per_token;
-  for (const LogicalOp& op : graph.logical.ops) {
-    if (op.kind == OpKind::kRoute && op.outputs[0] == graph.value(id).tensor) experts = op.experts.experts;
-    if (op.kind == OpKind::kExperts) experts = std::max(experts, op.experts.experts);
+// Place of a token among the batch's.
+std::int64_t place_in(const RaggedBatch& batch, std::int64_t id) {
+  std::int64_t before = 0;
+  for (const RequestSlice& slice : batch.requests) {
+    if (slice.request == request_of(id)) return before + position_of(id) - slice.prefix;
+    before += slice.new_tokens;
   }
-  for (std::int64_t i = 0; i < array.elements(); ++i) {
-    const std::int64_t token = i / per_token;
-    array.values[i * kRoutingWidth] = static_cast<float>((token * 7 + i % per_token) % experts);
-    array.values[i * kRoutingWidth + 1] = 1.0F / static_cast<float>(per_token);
+  throw InternalError("a token of no request of the batch");
+}
+
+// The experts that the case's tokens go to.
+void fill_routing(const NodeCase& c, LocalArray& array) {
+  ensure(c.routing != nullptr && c.routing->per_token == array.columns(), "routing of other experts");
+  const auto& tokens = array.ids(Dim::kTokens);
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    const std::int64_t from = place_in(c.batch, tokens[t]) % c.routing->tokens() * c.routing->per_token;
+    for (std::int64_t j = 0; j < c.routing->per_token; ++j) {
+      float* entry = array.values.data() + (static_cast<std::int64_t>(t) * c.routing->per_token + j) * kRoutingWidth;
+      entry[0] = static_cast<float>(c.routing->picks[static_cast<std::size_t>(from + j)]);
+      entry[1] = 1.0F / static_cast<float>(c.routing->per_token);
+    }
   }
 }
 
@@ -41,7 +52,7 @@ void fill_routing(const StepGraph& graph, ValueId id, LocalArray& array) {
 class NodeBench {
  public:
   NodeBench(const GraphPlan& plan, const NodeCase& c, const RankContext& context, Endpoint& endpoint, std::int64_t copies)
-      : node_(plan.graph.nodes[c.node]), copies_(copies),
+      : case_(c), node_(plan.graph.nodes[c.node]), copies_(copies),
         state_{.plan = plan, .context = context, .endpoint = endpoint, .rank = endpoint.rank(), .invent_prefix = true, .values = {}} {
     state_.values.resize(plan.graph.values.size());
     endpoint.begin({0, static_cast<int>(c.node), node_.kind == NodeKind::kCompute ? plan.graph.op_of(node_).name : node_kind_name(node_.kind)});
@@ -85,7 +96,7 @@ class NodeBench {
     if (node_.kind == NodeKind::kCompute && state_.graph().op_of(node_).kind == OpKind::kEmbed) return;   // makes its own
     LocalArray array = state_.shaped(id);
     if (array.width == kRoutingWidth) {
-      fill_routing(state_.graph(), id, array);
+      fill_routing(case_, array);
     } else {
       array.values = state_.context.source.cut(state_.graph().logical, state_.graph().value(id).tensor, 0, array.dims).values;
     }
@@ -105,6 +116,7 @@ class NodeBench {
     caches_.push_back(id);
   }
 
+  const NodeCase& case_;
   const Node& node_;
   std::int64_t copies_;
   RankState state_;
@@ -202,7 +214,8 @@ NodeTiming time_node(const NodeCase& c, const NodeTimerOptions& options) {
   Communicator communicator(ranks, {.timeout = options.timeout, .transport = options.transport});
   communicator.run([&](Endpoint& endpoint) {
     const auto at = static_cast<std::size_t>(endpoint.rank());
-    const RankContext context{.source = source, .kernels = kernels, .cache = caches[at], .weights = weights[at]};
+    const RankContext context{.source = source, .kernels = kernels, .cache = caches[at], .weights = weights[at],
+                              .sampler = c.op == kDrawnSampling ? &kMeasuredSampler : nullptr};
     NodeBench bench(plan, c, context, endpoint, copies);
     timings[at] = measure(bench, endpoint, ranks, options.rule);
   });

@@ -28,6 +28,7 @@ struct NodeTiming {
   double clock_mhz = 0;     // of the fastest core or the device, when it was measured; 0: not told
   bool is_correct = true;   // what it computed is finite, and the same in a second run
   std::string note;         // of a device: what it chose
+  std::string library;      // and whose kernel it is, where it measured several
 };
 
 // InternalError when a rank fails.

@@ -1,6 +1,7 @@
 // Which element a thread of a kernel works on, and what a device says of its clock: the parts that need no device.
 #include <algorithm>
 #include <cstdlib>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -92,20 +93,63 @@ TEST_CASE("a query sees keys of its own request, none after it, and none behind 
   }
 }
 
-TEST_CASE("rows of experts are dealt evenly and padded to whole tiles") {
-  for (const std::int64_t rows : {0, 1, 7, 8, 100}) {
-    std::int64_t sum = 0;
-    for (std::int64_t e = 0; e < 8; ++e) {
-      sum += dealt_rows(rows, 8, e);
-      CHECK(dealt_rows(rows, 8, e) >= dealt_rows(rows, 8, 7));  // those without any come last
+TEST_CASE("warps of attention's blocks take each row of each head once, heads of a group from one KV head") {
+  constexpr std::int64_t kWarps = 4;
+  for (const auto& [tokens, heads, kv_heads] : {std::tuple<std::int64_t, std::int64_t, std::int64_t>{1, 8, 1}, {3, 8, 2}, {7, 6, 2}, {5, 4, 4}}) {
+    const std::int64_t group = heads / kv_heads;
+    std::vector<int> taken(static_cast<std::size_t>(tokens * heads), 0);
+    for (std::int64_t y = 0; y < heads / group; ++y) {
+      for (std::int64_t x = 0; x < (tokens * group + kWarps - 1) / kWarps; ++x) {
+        for (std::int64_t warp = 0; warp < kWarps; ++warp) {
+          const AttentionRow row = attention_row(x, warp, kWarps, group, y);
+          CHECK(kv_head_of(row.head, heads, kv_heads) == y);
+          CHECK(row.token >= attention_row(x, 0, kWarps, group, 0).token);
+          CHECK(row.token <= attention_row(x, kWarps - 1, kWarps, group, 0).token);
+          if (row.token < tokens) ++taken[static_cast<std::size_t>(row.token * heads + row.head)];
+        }
+      }
     }
-    CHECK(sum == rows);
+    CHECK(taken == std::vector<int>(taken.size(), 1));
   }
-  for (std::int64_t rows = 0; rows < 50; ++rows) {
-    const std::int64_t padded = padded_rows(rows, 16);
-    CHECK(padded % 16 == 0);
-    CHECK((padded >= rows && padded < rows + 16));
+  for (std::int64_t z = 0; z < 12; ++z) CHECK(attention_block(z, 4).request * 4 + attention_block(z, 4).split == z);
+}
+
+TEST_CASE("keys that a block leaves out are seen by none of its queries") {
+  constexpr std::int64_t kKeys = 20;
+  for (const bool causal : {true, false}) {
+    for (const std::int64_t window : {0, 1, 4, 30}) {
+      for (std::int64_t first = 0; first < kKeys; ++first) {
+        const std::int64_t last = std::min(first + 3, kKeys - 1);
+        const Range visible = visible_keys(first, last, kKeys, causal, window);
+        CHECK((0 <= visible.first && visible.first <= visible.end && visible.end <= kKeys));
+        for (std::int64_t key = 0; key < kKeys; ++key) {
+          bool seen = false;
+          for (std::int64_t query = first; query <= last; ++query) seen = seen || sees(0, query, 0, key, causal, window);
+          if (key < visible.first || key >= visible.end) CHECK_FALSE(seen);
+          else if (causal) CHECK(seen);
+        }
+      }
+    }
   }
+}
+
+TEST_CASE("short work is captured often enough to outlast its launch, long work once") {
+  CHECK(rounds_of_graph(0) == 100);
+  CHECK(rounds_of_graph(1e-6) == 100);
+  for (const double us : {5.0, 20.0, 299.0}) CHECK(rounds_of_graph(us * 1e-6) * us >= 300);
+  CHECK(rounds_of_graph(1.0) == 1);
+}
+
+TEST_CASE("matrices of grouped products begin behind those of experts before, with rows or without") {
+  const std::vector<std::int64_t> rows{2, 0, 3, 1};
+  CHECK(group_offsets(rows, 10, false) == std::vector<std::int64_t>{0, 20, 50});
+  CHECK(group_offsets(rows, 10, true) == std::vector<std::int64_t>{0, 20, 30});
+}
+
+TEST_CASE("matrices at some distance are aligned as far as all distances are") {
+  CHECK(common_alignment({256, 512}) == 256);
+  CHECK(common_alignment({7168, 48}) == 16);
+  CHECK(common_alignment({3}) == 1);
 }
 
 TEST_CASE("columns of a rotated pair are each other's partner, half a head apart") {

@@ -27,7 +27,7 @@ ALLOWED = {
 }
 # (what a header's name looks like, which files may include it, in words).
 CONFINED = [
-    (re.compile(r"(nccl|cuda|cublas|cusparse|curand|cupti|nvml|nvtx|cub/|thrust/|mma\.h|cooperative_groups)"),
+    (re.compile(r"(nccl|cuda|cudnn|cublas|cusparse|curand|cupti|nvml|nvtx|cub/|thrust/|mma\.h|cooperative_groups)"),
      re.compile(r"^calibrate/cuda/"), "CUDA and NCCL headers stay in calibrate/cuda/"),
     (re.compile(r"^mpi(cxx)?\.h$"),
      re.compile(r"^(calibrate/mpi/|planner/(?=.*sweep)(?=.*mpi))"),

@@ -164,6 +164,38 @@ TEST_CASE("Lines of calibrate run are records as well; its header and small oper
   CHECK(gemm.text(0, "gemm_dtype") == "fp8");
 }
 
+TEST_CASE("Sampling and unevenly loaded experts of calibrate run become samples of their rows") {
+  const HardwareProfile hardware = load_hardware("h200-sxm");
+  const ScratchFolder folder;
+  const std::string path = folder.path("records.jsonl");
+  std::string text;
+  for (const int rows : {1, 2, 4, 8, 16, 32}) {
+    text += R"({"kind": "sampling", "format": "", "op": "sample", "row_bytes": 512004, "ranks": 1, "samples": 9, "rows": )" + std::to_string(rows) +
+            ", \"microseconds\": " + std::to_string(4 + rows * 0.512004 / (4.8 * 0.5)) + "}\n";
+  }
+  text += R"({"kind": "sampling", "format": "", "op": "sample_top_p", "rows": 4, "row_bytes": 512004, "ranks": 1, "microseconds": 99}
+{"kind": "grouped_gemm", "format": "bf16", "tokens": 64, "rows": 100, "experts": 16, "per_token": 4, "n": 2048, "k": 4096, "active": 9, "fullest": 40, "tiles_16": 12, "tiles_32": 10, "tiles_64": 9, "tiles_128": 9, "ranks": 1, "microseconds": 300}
+)";
+  write(path, text);
+  const auto tables = read_measurements(path);
+  REQUIRE(tables.size() == 2);
+  const MeasuredTable& sampling = tables[0].family == "sampling" ? tables[0] : tables[1];
+  const MeasuredTable& moe = tables[0].family == "sampling" ? tables[1] : tables[0];
+  REQUIRE(sampling.cells.size() == 6);   // the drawn one is none of this row
+  const TableFits fits = fit_tables({sampling}, hardware);
+  REQUIRE(fits.fits.size() == 1);
+  CHECK(fits.fits[0].key == "sampling.sample");
+  CHECK(fits.fits[0].model.parameters[0] == Approx(4).epsilon(0.05));
+  CHECK(fits.fits[0].model.parameters[2] == Approx(0.5).epsilon(0.1));
+  const auto inputs = experts_inputs(moe, hardware);
+  REQUIRE(inputs.size() == 1);
+  std::vector<double> parameters;
+  for (const ParameterSpec& spec : form_parameters(KernelForm::kGroupedGemm)) parameters.push_back(spec.start);
+  const ExpertsShape shape{.tokens = 25, .per_token = 4, .experts = 16, .rows = 100, .active = 9, .tiles = {12, 10, 9, 9}, .hidden = 4096, .width = 1024};
+  const KernelDevice device{132, hardware.device.peak[0].value() * 1e-6, 4.8e6};
+  CHECK(inputs[0].predict(0, parameters.data()) == Approx(grouped_gemm_us(shape, device, parameters.data())).epsilon(1e-6));
+}
+
 TEST_CASE("More rows or tokens never make a kernel faster, and none beats the peak") {
   const HardwareProfile hardware = load_hardware("h200-sxm");
   const KernelDevice device{132, 989e6, 4.8e6};

@@ -4,9 +4,15 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "base/errors.h"
 #include "calibrate/records/record_writer.h"
+#include "calibrate/run/node_timer.h"
+#include "calibrate/small_models.h"
+#include "costmodel/lowered_model.h"
+#include "costmodel/step_price.h"
+#include "hwprofiles/fabric.h"
 #include "hwprofiles/profile.h"
 #include "tests/base/scratch_folder.h"
 #include "tests/catch.h"
@@ -198,6 +204,104 @@ TEST_CASE("the fit of made-up records finds the coefficients that made them, ope
   CHECK(kernel_coefficients(profile, "elementwise", "norm").fixed.value() * 1e6 == Approx(1).epsilon(0.1));
   const CollectiveCoefficients& reduce = profile.collectives.at("all_reduce");  // groups of two alone: one sum
   CHECK((reduce.base + reduce.per_rank).value() * 1e6 == Approx(20).epsilon(0.1));
+}
+
+// Price of the sampling of a decode step of `sequences` on one device, in us.
+double sampling_price(const ModelSpec& model, const HardwareProfile& profile, std::int64_t sequences) {
+  const ParallelConfig config;
+  const LoweredModel lowered = lower_model(model, config, {find_format("bf16"), find_format("bf16"), nullptr});
+  const Fabric fabric(profile, 1);
+  const CollectivePricer collectives(profile, fabric, PriceMode::kCalibrated);
+  const StepPricer pricer(model, config, lowered, collectives, {});
+  const auto stages = stage_layers(model, even_layer_split(model.layer_count(), 1));
+  for (const OpRow& row : pricer.breakdown(stages, {.decode_sequences = sequences, .decode_context = 64}).ops) {
+    if (row.name == "sample") return row.time.value() * 1e6;
+  }
+  return 0;
+}
+
+ModelSpec wide_vocabulary() {
+  ModelSpec model = small_dense();
+  model.vocab = 32'003;
+  return model;
+}
+
+Record sampling_record(const std::string& op, std::int64_t rows, double microseconds) {
+  Record record = made_record(rows, microseconds);
+  record.kind = "sampling";
+  record.op = op;
+  record.shape = {{"rows", rows}, {"row_bytes", 4 * 32'003 + 4}};
+  record.bytes = static_cast<double>(rows) * (4 * 32'003 + 4);
+  return record;
+}
+
+TEST_CASE("the price of sampling follows its records, of the sampler that is asked for") {
+  RecordFile file = made_machine();
+  const auto greedy = [](double rows) { return 3 + rows * (4 * 32'003 + 4) / 4e3; };
+  const auto drawn = [](double rows) { return 30 + rows * (4 * 32'003 + 4) / 0.2e3; };
+  for (const std::int64_t rows : {1, 2, 3, 5, 8, 13, 21, 34, 55, 89}) {
+    file.records.push_back(sampling_record("sample", rows, greedy(static_cast<double>(rows))));
+  }
+  const ModelSpec model = wide_vocabulary();
+  const auto priced = [&](SamplerChoice sampler, std::int64_t rows) {
+    return sampling_price(model, read_hardware(fit_records(file, "made", sampler).document, "made.json"), rows);
+  };
+  CHECK(priced(SamplerChoice::kGreedy, 10) == Approx(greedy(10)).epsilon(0.03));
+  CHECK(said<InputError>([&] { priced(SamplerChoice::kTopP, 10); }).find("no draw from the likeliest tokens") !=
+        std::string::npos);
+  for (const std::int64_t rows : {1, 2, 3, 5, 8, 13, 21, 34, 55, 89}) {
+    file.records.push_back(sampling_record(kDrawnSampling, rows, drawn(static_cast<double>(rows))));
+  }
+  CHECK(priced(SamplerChoice::kGreedy, 10) == Approx(greedy(10)).epsilon(0.03));
+  CHECK(priced(SamplerChoice::kTopP, 10) == Approx(drawn(10)).epsilon(0.03));
+}
+
+TEST_CASE("sampling measured on this host is fitted and priced") {
+  const ModelSpec model = wide_vocabulary();
+  RunPlan plan{.models = {model}, .configs = {{.tp = 1}}, .shapes = {}};
+  for (const std::int64_t batch : {1, 2, 3, 4, 6, 8, 12, 16})
+    plan.shapes.push_back({.decode_sequences = batch, .decode_context = 64});
+  RecordFile file{.header = made_header(), .records = {}};
+  std::map<std::string, double> slowest;
+  for (const NodeCase& c : node_cases(plan)) {
+    if (c.kind != "gemm" && c.kind != "sampling") continue;
+    const NodeTiming timing = time_node(c, {.rule = {.most_seconds = 0.01}});
+    file.records.push_back({.kind = c.kind,
+                            .format = c.format,
+                            .op = c.op,
+                            .shape = c.shape,
+                            .flops = c.flops,
+                            .bytes = c.bytes,
+                            .microseconds = timing.seconds.median * 1e6});
+    slowest[c.op] = std::max(slowest[c.op], timing.seconds.median * 1e6);
+  }
+  for (const auto& [sampler, op] :
+       {std::pair{SamplerChoice::kGreedy, "sample"}, std::pair{SamplerChoice::kTopP, kDrawnSampling}}) {
+    const RecordFit fit = fit_records(file, "here", sampler);
+    const double price = sampling_price(model, read_hardware(fit.document, "here.json"), 16);
+    INFO(op << ": measured " << slowest[op] << " us, priced " << price);
+    CHECK(price > slowest[op] / 2);  // cores are shared
+    CHECK(price < slowest[op] * 2);
+  }
+}
+
+TEST_CASE("of several libraries' kernels the fastest counts, rounds are each library's own") {
+  Record own = made_record(4, 3.0), other = made_record(4, 2.0);
+  other.library = "cudnn";
+  const auto best = best_of_rounds({own, other});
+  REQUIRE(best.size() == 1);
+  CHECK(best[0].library == "cudnn");
+  CHECK(best[0].microseconds == 2.0);
+  CHECK(best[0].spread == Approx(0.02));
+  const ScratchFolder folder;
+  const std::string path = folder.path("records.jsonl");
+  RecordWriter writer(path, made_header());
+  writer.append(own);
+  writer.append(other);
+  CHECK(writer.rounds(own.key()) == 1);
+  writer.append(other);
+  CHECK(writer.rounds(own.key()) == 2);
+  CHECK(read_records(path).records[1].library == "cudnn");
 }
 
 TEST_CASE("records without a product are no machine") {

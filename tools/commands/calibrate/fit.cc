@@ -25,12 +25,13 @@ constexpr const char* kHelp =
 
 void run_calibrate_fit(const Words& words) {
   if (std::find(words.begin(), words.end(), "--serving") != words.end()) return run_calibrate_fit_serving(words);
-  std::string records, output, name = "this-host", hardware, tables, into;
+  std::string records, output, name = "this-host", sampler = "greedy", hardware, tables, into;
   CommandLine line{"shardplan calibrate fit", kHelp, "shardplan calibrate fit --hardware h200-sxm --tables nccl.txt,gemm.csv --into ours.json", {}, {}};
   line.arguments.push_back({"RECORDS.jsonl", "what calibrate run wrote", false, [&](const std::string& text) { records = text; }});
   line.groups.push_back({"A new machine",
                          {text_flag("--output", "FILE", "the profile, for --hardware FILE", output),
-                          text_flag("--name", "NAME", "its name (default: this-host)", name)}});
+                          text_flag("--name", "NAME", "its name (default: this-host)", name),
+                          text_flag("--sampler", "KIND", "what the price of sampling follows: greedy, or top_p, a draw from the likeliest tokens (default: greedy)", sampler)}});
   line.groups.push_back({"A known machine",
                          {text_flag("--hardware", "NAME", "the machine that was measured: a catalog name or a JSON file", hardware),
                           text_flag("--tables", "LIST", "files and folders of measurements, with commas between", tables),
@@ -44,7 +45,7 @@ void run_calibrate_fit(const Words& words) {
   for (const auto& [flag, value] : {std::pair{"--tables", tables}, {"--into", into}, {"--hardware", hardware}}) {
     if (!value.empty()) throw InputError(flag, "contradicts RECORDS.jsonl, which makes a machine of its own", "one of them");
   }
-  fit_new_machine(records, output, name);
+  fit_new_machine(records, output, name, sampler);
 }
 
 }  // namespace shardplan

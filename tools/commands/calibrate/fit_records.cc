@@ -33,11 +33,12 @@ std::string fit_table(const RecordFit& fit) {
 
 }  // namespace
 
-void fit_new_machine(const std::string& records, const std::string& output, const std::string& name) {
+void fit_new_machine(const std::string& records, const std::string& output, const std::string& name, const std::string& sampler) {
+  if (sampler != "greedy" && sampler != "top_p") throw InputError("--sampler", "\"" + sampler + "\" is not known", "greedy or top_p");
   if (output.empty()) throw InputError("--output", "is missing", "a file name");
   check_output({.file = output});
   const RecordFile file = read_records(records);
-  const RecordFit fit = fit_records(file, name);
+  const RecordFit fit = fit_records(file, name, sampler == "top_p" ? SamplerChoice::kTopP : SamplerChoice::kGreedy);
   static_cast<void>(read_hardware(fit.document, output));   // what is written can be read
   write_file_atomically(output, fit.document);
   write_standard_output(fit_table(fit));

@@ -13,6 +13,7 @@
 #include "tools/cli/output.h"
 #include "tools/cli/program.h"
 #include "tools/cli/standard_output.h"
+#include "tools/cli/values.h"
 #include "tools/commands/calibrate/backend.h"
 #include "tools/commands/calibrate/step_flags.h"
 
@@ -28,6 +29,7 @@ struct RunFlags {
   BackendFlags backend;
   StepSetFlags steps;
   std::string records;
+  std::string expert_loads = "uniform,zipf:0.8";
   std::optional<double> seconds;
   std::optional<std::int64_t> rounds;
 };
@@ -41,19 +43,24 @@ struct RunCounts {
 Record record_of(const NodeCase& c, const NodeTiming& timing, const std::string& device) {
   if (!timing.is_correct) throw InternalError(c.key() + ": two runs of the same computation differ, or are not finite");
   return {.kind = c.kind, .format = c.format, .op = c.op, .shape = c.shape, .ranks = c.ranks, .flops = c.flops, .bytes = c.bytes,
-          .microseconds = timing.seconds.median * 1e6, .spread = timing.seconds.spread(), .samples = static_cast<std::int64_t>(timing.samples), .device = device, .clock_mhz = timing.clock_mhz, .note = timing.note};
+          .microseconds = timing.seconds.median * 1e6, .spread = timing.seconds.spread(), .samples = static_cast<std::int64_t>(timing.samples), .device = device, .clock_mhz = timing.clock_mhz, .note = timing.note, .library = timing.library};
 }
 
-// nullopt for what a device does not measure.
-std::optional<NodeTiming> measured(const NodeCase& c, const CalibrationBackend& backend, const NodeTimerOptions& options) {
-  if (backend.device == nullptr) return time_node(c, options);
-  const auto timing = backend.device->time(c, options.rule);
-  if (!timing) return std::nullopt;
-  return NodeTiming{timing->seconds, timing->samples, timing->clock_mhz, true, timing->note};
+// None of what a device does not measure.
+std::vector<NodeTiming> measured(const NodeCase& c, const CalibrationBackend& backend, const NodeTimerOptions& options) {
+  if (backend.device == nullptr) return {time_node(c, options)};
+  std::vector<NodeTiming> timings;
+  for (const DeviceTiming& timing : backend.device->time(c, options.rule)) {
+    timings.push_back({timing.seconds, timing.samples, timing.clock_mhz, true, timing.note, timing.library});
+  }
+  return timings;
 }
 
 RunCounts measure_all(const RunFlags& flags, const CalibrationBackend& backend) {
-  const RunPlan plan = make_run_plan(flags.steps);
+  RunPlan plan = make_run_plan(flags.steps);
+  plan.loads.clear();
+  for (const std::string& load : split_list(flags.expert_loads)) plan.loads.push_back(parse_expert_load(load));
+  if (plan.loads.empty()) throw InputError("--expert-load", "names no load", "uniform, zipf:A or a JSON file of counts, with commas between");
   check_degrees(flags.steps, plan, backend.device == nullptr ? std::optional(backend.ranks) : std::nullopt);
   const auto cases = node_cases(plan);
   RecordHeader header = backend.device != nullptr ? backend.device->header() : host_header();
@@ -67,13 +74,10 @@ RunCounts measure_all(const RunFlags& flags, const CalibrationBackend& backend) 
     for (const NodeCase& c : cases) {
       if (writer.rounds(c.key()) >= round) ++counts.known;
       else {
-        const auto timing = measured(c, backend, options);
-        if (timing) {
-          ++counts.measured;
-          writer.append(record_of(c, *timing, header.device));
-        } else {
-          counts.beyond += round == 1 ? 1 : 0;
-        }
+        const auto timings = measured(c, backend, options);
+        for (const NodeTiming& timing : timings) writer.append(record_of(c, timing, header.device));
+        counts.measured += timings.empty() ? 0 : 1;
+        counts.beyond += timings.empty() && round == 1 ? 1 : 0;
       }
       progress.advance();
     }
@@ -89,7 +93,8 @@ void run_calibrate_run(const Words& words) {
                    "shardplan calibrate run --backend host --ranks 2 --model dense --tp 1,2 --records records.jsonl",
                    {backend_flags(flags.backend), step_set_flags(flags.steps)}, {}};
   line.groups.push_back({"Records",
-                         {text_flag("--records", "FILE", "where results are appended (required)", flags.records),
+                         {text_flag("--expert-load", "LIST", "how tokens spread over experts: uniform, zipf:A, a JSON file of counts (default: uniform,zipf:0.8)", flags.expert_loads),
+                          text_flag("--records", "FILE", "where results are appended (required)", flags.records),
                           count_flag("--rounds", "times that each shape is measured, its best round counts (default: 1)", flags.rounds, {1, 100}),
                           number_flag("--seconds", "S", "most time for one shape (default: 0.5)", flags.seconds, {0, 60})}});
   if (!parse_command_line(line, words)) return;
@@ -98,6 +103,8 @@ void run_calibrate_run(const Words& words) {
   const CalibrationBackend backend = open_backend(flags.backend);
   if (backend.transport != nullptr && backend.transport->several_processes()) throw InputError("calibrate run", "was started by a launcher", "one process: its ranks are threads of the host backend");
   const RunCounts counts = measure_all(flags, backend);
+  const std::string remark = backend.device != nullptr ? backend.device->remark() : "";
+  if (!remark.empty()) write_standard_output(remark + "\n");
   write_standard_output(fmt::format("{} shapes measured, {} were there{}: {}\n", counts.measured, counts.known,
                                     counts.beyond > 0 ? fmt::format(", {} are not measured on {}", counts.beyond, backend.name) : "", flags.records));
 }

@@ -52,8 +52,9 @@ RunPlan make_run_plan(const StepSetFlags& flags) {
   for (const std::string& name : flags.models) plan.models.push_back(load_small_or_catalog_model(name));
   for (const std::int64_t tp : flags.tp) {
     plan.configs.push_back({.tp = tp, .moe_tp = 1});
+    if (tp == 1) continue;
     plan.configs.push_back({.tp = tp, .moe_tp = tp});
-    if (tp == 1) plan.configs.pop_back();
+    plan.configs.push_back({.tp = tp, .moe_tp = 1, .ep = tp});
   }
   for (const std::int64_t context : flags.contexts) {
     for (const std::int64_t batch : flags.batches) plan.shapes.push_back({.decode_sequences = batch, .decode_context = static_cast<double>(context)});

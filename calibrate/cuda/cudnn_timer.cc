@@ -1,0 +1,135 @@
+// Attention by cuDNN on device 0.
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "calibrate/cuda/attention_case.h"
+#include "calibrate/cuda/cudnn_attention.h"
+#include "calibrate/cuda/device_timer.h"
+
+namespace shardplan::cuda {
+namespace {
+
+constexpr std::int64_t kPage = 16;  // positions, as engines cut caches
+
+// The library on the current device.
+class Handle {
+ public:
+  explicit Handle(const CudnnLibrary& library) : library_(library) {
+    library.check(library.create(&handle_), "handle");
+  }
+  ~Handle() { library_.destroy(handle_); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  [[nodiscard]] cudnnHandle_t get() const { return handle_; }
+
+ private:
+  const CudnnLibrary& library_;
+  cudnnHandle_t handle_ = nullptr;
+};
+
+CudnnAttentionShape shape_of(const AttentionCase& a) {
+  const std::int64_t length = a.decode && a.window > 0 ? std::min(a.length, a.window) : a.length;  // no more is read
+  return {a.batch, a.tokens, length, a.heads, a.kv_heads, a.qk_dim, a.v_dim, a.decode ? kPage : 0};
+}
+
+// What the operands of one shape point to, but for keys and values.
+struct Operands {
+  Operands(const CudnnAttentionShape& s, cudaStream_t stream)
+      : q(random_operand(s.batch * s.tokens * s.heads * s.qk_dim, ProductFormat::kBf16, 1, stream)),
+        o(s.batch * s.tokens * s.heads * s.v_dim * 2),
+        query_lengths(
+            std::vector<std::int32_t>(static_cast<std::size_t>(s.batch), static_cast<std::int32_t>(s.tokens))),
+        key_lengths(std::vector<std::int32_t>(static_cast<std::size_t>(s.batch), static_cast<std::int32_t>(s.length))),
+        pages(s.is_paged() ? dealt_pages(s) : std::vector<std::int32_t>()),
+        length(static_cast<std::int32_t>(s.length)),
+        tokens(static_cast<std::int32_t>(s.tokens)) {}
+
+  Buffer<char> q, o;
+  Buffer<std::int32_t> query_lengths, key_lengths, pages;
+  float scale = 0.1F;
+  float lowest = std::numeric_limits<float>::lowest();
+  std::int32_t length, tokens;
+
+  [[nodiscard]] std::vector<std::pair<std::int64_t, void*>> pointers(const CudnnAttentionTensors& ids, void* k,
+                                                                     void* v) {
+    std::vector<std::pair<std::int64_t, void*>> result;
+    const std::pair<std::int64_t, void*> all[] = {{ids.q, q.get()},
+                                                  {ids.k, k},
+                                                  {ids.v, v},
+                                                  {ids.o, o.get()},
+                                                  {ids.scale, &scale},
+                                                  {ids.lowest, &lowest},
+                                                  {ids.length, &length},
+                                                  {ids.tokens, &tokens},
+                                                  {ids.query_lengths, query_lengths.get()},
+                                                  {ids.key_lengths, key_lengths.get()},
+                                                  {ids.key_pages, pages.get()},
+                                                  {ids.value_pages, pages.get()}};
+    for (const auto& pointer : all) {
+      if (pointer.first > 0) result.push_back(pointer);
+    }
+    return result;
+  }
+};
+
+// The first that can be built, and which it was; nullptr: none.
+std::unique_ptr<CudnnPlan> first_plan(const CudnnLibrary& library,
+                                      const std::vector<CudnnDescriptorPtr>& configurations,
+                                      const CudnnDescriptor& device, std::size_t& which) {
+  for (which = 0; which < configurations.size(); ++which) {
+    try {
+      return std::make_unique<CudnnPlan>(library, *configurations[which], device);
+    } catch (const CudnnError&) {
+      continue;  // the next one
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string cudnn_version(std::string* why) {
+  const CudnnLibrary* library = cudnn_library(why);
+  return library != nullptr ? library->version_text() : "";
+}
+
+std::optional<DeviceTiming> time_cudnn_attention(const AttentionCase& a, const StoppingRule& rule) {
+  const CudnnLibrary* library = cudnn_library();
+  if (library == nullptr || (a.window > 0 && !a.decode)) return std::nullopt;
+  const CudnnAttentionShape shape = shape_of(a);
+  const OwnedStream stream;
+  const Handle handle(*library);
+  library->check(library->set_stream(handle.get(), stream.get()), "stream");
+  CudnnGraph graph(*library);
+  const CudnnAttentionTensors ids = build_attention(graph, shape);
+  const CudnnDescriptorPtr device = cudnn_device(*library, handle.get());
+  const auto configurations = cudnn_configurations(*library, graph, *device);
+  std::size_t which = 0;
+  const auto plan = first_plan(*library, configurations, *device, which);
+  if (plan == nullptr) return std::nullopt;
+  const std::int64_t k_count = shape.cached_positions() * shape.kv_heads * shape.qk_dim;
+  const std::int64_t v_count = shape.cached_positions() * shape.kv_heads * shape.v_dim;
+  const int copies = copies_of(static_cast<double>(2 * (k_count + v_count)));
+  Operands operands(shape, stream.get());
+  std::vector<Buffer<char>> caches;
+  std::vector<CudnnDescriptorPtr> packs;  // one for each copy
+  const Buffer<char> workspace(plan->workspace_bytes());
+  for (int i = 0; i < copies; ++i) {
+    const auto seed = static_cast<std::uint64_t>(2 * i) + 2;
+    caches.push_back(random_operand(k_count, ProductFormat::kBf16, seed, stream.get()));
+    caches.push_back(random_operand(v_count, ProductFormat::kBf16, seed + 1, stream.get()));
+    packs.push_back(cudnn_operands(
+        *library, operands.pointers(ids, caches[caches.size() - 2].get(), caches.back().get()), workspace.get()));
+  }
+  const std::string note = "cuDNN " + library->version_text() + ", configuration " + std::to_string(which + 1) +
+                           " of " + std::to_string(configurations.size()) +
+                           (shape.is_paged() ? ", pages of " + std::to_string(kPage) : "");
+  DeviceTiming timing = sampled(stream, copies, rule, note, [&] {
+    for (const auto& pack : packs) plan->run(handle.get(), *pack);
+  });
+  timing.library = "cudnn";
+  return timing;
+}
+
+}  // namespace shardplan::cuda
