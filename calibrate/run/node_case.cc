@@ -108,7 +108,7 @@ class Collector {
     const double units = evaluate(form.symbol, shape_);
     if (form.group_size < 2 || units <= 0) return false;
     c.kind = collective_name(form.kind);
-    c.bytes = form.sent_ratio * units;
+    c.bytes = moved_bytes(form, load ? &*load : nullptr, units).sent;
     c.shape = {{"group", form.group_size}, {"message_bytes", rounded(form.message_ratio * units)}};
     return true;
   }
@@ -127,7 +127,8 @@ void collect(const ModelSpec& model, const ParallelConfig& config, const BatchSh
   for (std::size_t g = 0; g < lowered.graphs.size(); ++g) {   // layer kinds first, in order
     std::optional<ExpertLoadModel> load;
     if (g < model.kinds.size() && model.kinds[g].ffn.kind == FfnKind::kMoe) {
-      load.emplace(ExpertLoad{}, model.kinds[g].ffn.experts, model.kinds[g].ffn.experts_per_token, config.ep, config.variant.redundant_experts);
+      load.emplace(ExpertLoad{}, model.kinds[g].ffn.experts, model.kinds[g].ffn.experts_per_token, config.ep, config.variant.redundant_experts,
+                   config.variant.capacity_factor_ratio);
     }
     const std::shared_ptr<const StepGraph> graph = std::move(lowered.graphs[g]);
     for (std::size_t i = 0; i < graph->nodes.size(); ++i) collector.add(graph, i, load);

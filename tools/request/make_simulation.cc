@@ -207,6 +207,8 @@ SimulationSettings make_simulation_settings(const RequestFlags& flags, const Par
   settings.requeue_lost = s.faults.policy != "fail";
   settings.max_waiting = s.scheduling.max_waiting.value_or(0);
   if (s.traffic.stop_after_seconds) settings.stop_after = Seconds(*s.traffic.stop_after_seconds);
+  refuse(s.scheduling.draw_routing && config.variant.capacity_factor_ratio > 0, "--draw-routing", "contradicts --capacity-factor, which caps the busiest rank of a step",
+         "one of them");
   refuse(!s.faults.policy.empty() && settings.faults.empty(), "--fault-policy", "is of no fault", "--faults beside it");
   return settings;
 }
