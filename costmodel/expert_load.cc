@@ -133,10 +133,15 @@ RankSlots contiguous_slots(const Popularity& popularity, std::int64_t ep) {
   return ranks;
 }
 
+EplbPlacement placed(const Popularity& popularity, std::int64_t ep, std::int64_t redundant) {
+  const std::int64_t slots_per_rank = ceil_div(std::ssize(popularity) + redundant, ep);
+  return place_experts({.loads = popularity, .slots = slots_per_rank * ep, .ranks = ep});
+}
+
 // EPLB wants as many slots on every rank: the last redundant copies are rounded up.
 RankSlots balanced_slots(const Popularity& popularity, std::int64_t ep, std::int64_t redundant) {
-  const std::int64_t slots_per_rank = ceil_div(std::ssize(popularity) + redundant, ep);
-  const EplbPlacement placement = place_experts({.loads = popularity, .slots = slots_per_rank * ep, .ranks = ep});
+  const EplbPlacement placement = placed(popularity, ep, redundant);
+  const std::int64_t slots_per_rank = std::ssize(placement.slot_expert) / ep;
   RankSlots ranks(static_cast<std::size_t>(ep));
   for (std::size_t slot = 0; slot < placement.slot_expert.size(); ++slot) {
     const auto expert = static_cast<std::size_t>(placement.slot_expert[slot]);
@@ -341,6 +346,22 @@ double ExpertLoadModel::imbalance_ratio() const { return busiest_share_ * static
 double distinct_experts(std::int64_t experts, std::int64_t per_token, double tokens) {
   const auto all = static_cast<double>(experts);
   return all * hit_ratio(static_cast<double>(per_token) / all, tokens);
+}
+
+std::vector<std::vector<std::int64_t>> expert_slots(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token, std::int64_t ep,
+                                                    std::int64_t redundant) {
+  check_histogram(load, experts, per_token);
+  std::vector<std::int64_t> slots(static_cast<std::size_t>(experts));
+  std::iota(slots.begin(), slots.end(), std::int64_t{0});
+  if (redundant > 0) slots = placed(scaled_to(weights_of(load, experts), static_cast<double>(per_token)), ep, redundant).slot_expert;
+  std::vector<std::vector<std::int64_t>> ranks;
+  auto next = slots.begin();
+  for (std::int64_t rank = 0; rank < ep; ++rank) {   // the first ones hold one more where they do not divide
+    const auto first = next;
+    next += std::ssize(slots) / ep + (rank < std::ssize(slots) % ep ? 1 : 0);
+    ranks.emplace_back(first, next);
+  }
+  return ranks;
 }
 
 std::vector<RankShare> rank_shares(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token, std::int64_t ep,

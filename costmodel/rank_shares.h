@@ -18,4 +18,8 @@ struct RankShare {
 // The same placement as ExpertLoadModel's; its preconditions and errors.
 [[nodiscard]] std::vector<RankShare> rank_shares(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token, std::int64_t ep, std::int64_t redundant);
 
+// Expert ids in the slots of each rank under that placement.
+[[nodiscard]] std::vector<std::vector<std::int64_t>> expert_slots(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token, std::int64_t ep,
+                                                                  std::int64_t redundant);
+
 }  // namespace shardplan

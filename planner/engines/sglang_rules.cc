@@ -133,6 +133,12 @@ std::vector<EngineRule> context_rules() {
   };
 }
 
+Finding elastic_groups(const RuleFacts& f) { return when(f.config.variant.elastic_ep && f.config.tp * f.config.pcp > 1); }
+
+Finding elastic_gathers(const RuleFacts& f) {
+  return when(f.config.variant.elastic_ep && f.config.variant.moe_comm != MoeComm::kAllToAll);
+}
+
 std::vector<EngineRule> expert_rules() {
   const auto error = Severity::kError;
   return {
@@ -169,6 +175,16 @@ std::vector<EngineRule> expert_rules() {
        error,
        "experts in SGLang take every token that picks them: it has no capacity factor when it serves",
        capacity_asked},
+      {"sglang_elastic_groups",
+       {},
+       error,
+       "--elastic-ep-backend scales where dp = ep = tp: each GPU an attention group of its own, not tp {tp} and pcp {pcp}",
+       elastic_groups},
+      {"sglang_elastic_a2a",
+       {},
+       error,
+       "--elastic-ep-backend scales where an a2a backend (nixl) sends tokens to experts",
+       elastic_gathers},
       {"sglang_eplb_needs_ep", {}, error, "{redundant} redundant experts need --ep-size > 1", redundant_without_ep},
       {"sglang_eplb_divides",
        {},
