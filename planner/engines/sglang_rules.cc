@@ -170,6 +170,13 @@ std::vector<EngineRule> expert_rules() {
        error,
        "--moe-dp-size {value} is not combined with attention DP {dpa}",
        moe_dp_attention},
+  };
+}
+
+// Which experts lie where, and how many tokens they take.
+std::vector<EngineRule> expert_slot_rules() {
+  const auto error = Severity::kError;
+  return {
       {"sglang_capacity_factor",
        {},
        error,
@@ -257,7 +264,7 @@ std::vector<EngineRule> speculation_rules() {
 
 const std::vector<EngineRule>& sglang_rules() {
   static const std::vector<EngineRule> rules =
-      joined_rules({size_rules(), context_rules(), expert_rules(), alignment_rules(), speculation_rules()});
+      joined_rules({size_rules(), context_rules(), expert_rules(), expert_slot_rules(), alignment_rules(), speculation_rules()});
   return rules;
 }
 

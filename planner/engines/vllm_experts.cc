@@ -30,9 +30,7 @@ Finding replicated_with_dp(const RuleFacts& f) {
   return when(has_experts(f) && moves_tokens(f) && f.config.variant.moe_comm == MoeComm::kReplicated);
 }
 
-}  // namespace
-
-std::vector<EngineRule> vllm_expert_rules() {
+std::vector<EngineRule> exchange_rules() {
   return {
       {"vllm_ep_size",
        {},
@@ -55,6 +53,12 @@ std::vector<EngineRule> vllm_expert_rules() {
        Severity::kError,
        "with dp {dpa} tokens reach experts by all2all or all-gather, not replicated",
        replicated_with_dp},
+  };
+}
+
+// Which experts lie where, and how many tokens they take.
+std::vector<EngineRule> slot_rules() {
+  return {
       {"vllm_capacity_factor",
        {},
        Severity::kError,
@@ -93,5 +97,9 @@ std::vector<EngineRule> vllm_expert_rules() {
        two_batch_without_all_to_all},
   };
 }
+
+}  // namespace
+
+std::vector<EngineRule> vllm_expert_rules() { return joined_rules({exchange_rules(), slot_rules()}); }
 
 }  // namespace shardplan
