@@ -86,7 +86,7 @@ Executor::Prepared Executor::prepare(const Program& program, const RaggedBatch& 
 RankContext Executor::context_of(int rank) {
   const auto at = static_cast<std::size_t>(rank);
   return {.source = source_, .kernels = *options_.kernels, .cache = caches_[at], .weights = weights_[at], .storage = options_.storage,
-          .record = options_.record.get(), .follow = options_.follow.get(), .widen = options_.widen.get(), .tokens = options_.tokens.get(), .dither = dithers_.empty() ? nullptr : &dithers_[at], .crowd_experts = options_.crowd_experts, .tamper = options_.communicator.tamper};
+          .record = options_.record.get(), .follow = options_.follow.get(), .widen = options_.widen.get(), .tokens = options_.tokens.get(), .dither = dithers_.empty() ? nullptr : &dithers_[at], .crowd_experts = options_.crowd_experts, .sharing = options_.sharing.get(), .tamper = options_.communicator.tamper};
 }
 
 RunResult Executor::run(const Program& program, const RaggedBatch& batch) {

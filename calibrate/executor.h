@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -72,6 +73,7 @@ struct ExecutorOptions {
   std::shared_ptr<ChoiceLog> widen;          // takes what following costs, and lets it pass
   std::shared_ptr<const TokenBook> tokens; // what decode steps embed
   bool crowd_experts = false;              // every token chooses the first experts: the others have none
+  std::shared_ptr<const std::map<std::int64_t, int>> sharing;   // by token: which tokens share experts (capacity factor); nullptr: all of a rank
   std::uint64_t dither = 0;                // not 0: seed of roundings otherwise than to the nearest
   CommunicatorOptions communicator;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/errors.h"
+#include "calibrate/layouts.h"
 #include "costmodel/lower.h"
 #include "costmodel/lowering/registry.h"
 #include "costmodel/stages.h"
@@ -22,16 +23,29 @@ ExecutorOptions sharded_options(const ProofOptions& options, std::shared_ptr<con
   return result;
 }
 
-ExecutorOptions whole_options(const ProofOptions& options, std::shared_ptr<ChoiceLog> record, std::shared_ptr<const TokenBook> tokens) {
+ExecutorOptions whole_options(const ProofOptions& options, std::shared_ptr<ChoiceLog> record, std::shared_ptr<const TokenBook> tokens,
+                              std::shared_ptr<const TokenGroups> sharing) {
   ExecutorOptions result{.seed = options.seed, .invent_prefix = options.invent_prefix, .storage = options.storage, .crowd_experts = options.crowd_experts};
   result.record = std::move(record);
   result.tokens = std::move(tokens);
+  result.sharing = std::move(sharing);
   return result;
 }
 
 // Layers of each stage: as given, or even with the extra ones first.
 std::vector<std::int64_t> layer_split(const ModelSpec& model, const ParallelConfig& config) {
   return config.pp_layers.empty() ? even_layer_split(model.layer_count(), config.pp) : config.pp_layers;
+}
+
+// Which tokens share experts: those of the ranks that hold all picks of one group. All graphs of a step have the same.
+void add_sharing(const StepGraph& graph, const RaggedBatch& batch, TokenGroups& sharing) {
+  for (const Node& node : graph.nodes) {
+    if (node.kind != NodeKind::kCompute || graph.op_of(node).kind != OpKind::kAdmit) continue;
+    for (int rank = 0; rank < graph.mesh.ranks(); ++rank) {
+      const LocalDims dims = local_dims(graph, batch, node.inputs[0], rank);
+      for (const std::int64_t token : dims.front().ids) sharing.try_emplace(token, rank);
+    }
+  }
 }
 
 // Graph by graph; without allowances the fixed tolerance.
@@ -84,11 +98,12 @@ void add_drafts(const ModelSpec& model, const ParallelConfig& config, StepForm f
 }
 
 // The unsharded run with roundings otherwise than to the nearest, which follows the choices of the one that rounds so.
-std::vector<std::unique_ptr<Executor>> dithered_runs(const ProofOptions& options, const std::shared_ptr<ChoiceLog>& choices, const std::shared_ptr<TokenBook>& tokens) {
+std::vector<std::unique_ptr<Executor>> dithered_runs(const ProofOptions& options, const std::shared_ptr<ChoiceLog>& choices, const std::shared_ptr<TokenBook>& tokens,
+                                                     const std::shared_ptr<TokenGroups>& sharing) {
   std::vector<std::unique_ptr<Executor>> runs;
   if (options.storage == Storage::kFp32 && !options.measured_tolerance) return runs;
   for (std::uint64_t seed = 1; seed <= kDitheredRuns; ++seed) {
-    ExecutorOptions dithered = whole_options(options, nullptr, tokens);
+    ExecutorOptions dithered = whole_options(options, nullptr, tokens, sharing);
     dithered.follow = choices;
     dithered.widen = choices;
     dithered.dither = seed;
@@ -160,17 +175,23 @@ void ProofResult::absorb(const ProofResult& other) {
 
 Proof::Proof(const ModelSpec& model, const ParallelConfig& config, const ProofOptions& options)
     : model_(model), config_(config), options_(options), choices_(std::make_shared<ChoiceLog>()),
+      sharing_(config.variant.capacity_factor_ratio > 0 ? std::make_shared<TokenGroups>() : nullptr),
       sharded_tokens_(std::make_shared<TokenBook>()), whole_tokens_(std::make_shared<TokenBook>()),
       sharded_(options.kind ? 1 : static_cast<int>(config.pp), static_cast<int>(config.stage_ranks()),
                sharded_options(options, choices_, sharded_tokens_)),
-      whole_(1, 1, whole_options(options, choices_, whole_tokens_)) {
-  dithered_ = dithered_runs(options, choices_, whole_tokens_);
+      whole_(1, 1, whole_options(options, choices_, whole_tokens_, sharing_)) {
+  dithered_ = dithered_runs(options, choices_, whole_tokens_, sharing_);
 }
 
 ProofResult Proof::step(StepForm form, const RaggedBatch& batch) {
   const LoweredProgram many = lower_program(model_, config_, form, options_.kind);
   ParallelConfig alone;   // one rank, as many tokens ahead
   alone.variant.speculative_tokens = config_.variant.speculative_tokens;
+  alone.variant.capacity_factor_ratio = config_.variant.capacity_factor_ratio;
+  if (sharing_ != nullptr) {
+    sharing_->clear();
+    for (const auto& graph : many.graphs) add_sharing(*graph, batch, *sharing_);
+  }
   const LoweredProgram one = lower_program(model_, alone, form, options_.kind);
   const RunResult reference = whole_.run(one.program, batch);
   const std::vector<Allowance> allowed = allowances(dithered_, options_.storage, one.program, batch, reference);
@@ -183,11 +204,13 @@ ProofResult Proof::step(StepForm form, const RaggedBatch& batch) {
 
 ProofResult prove(const GraphPair& graphs, const RaggedBatch& batch, const ProofOptions& options) {
   const auto choices = std::make_shared<ChoiceLog>();
-  Executor one(1, 1, whole_options(options, choices, nullptr));
+  const auto sharing = std::make_shared<TokenGroups>();
+  add_sharing(graphs.sharded, batch, *sharing);
+  Executor one(1, 1, whole_options(options, choices, nullptr, sharing));
   Executor many(1, static_cast<int>(graphs.sharded.mesh.ranks()), sharded_options(options, choices, nullptr));
   const Program whole{{{{&graphs.whole, 0}}}};
   const RunResult reference = one.run(whole, batch);
-  const std::vector<Allowance> allowed = allowances(dithered_runs(options, choices, nullptr), options.storage, whole, batch, reference);
+  const std::vector<Allowance> allowed = allowances(dithered_runs(options, choices, nullptr, sharing), options.storage, whole, batch, reference);
   const RunResult run = many.run({{{{&graphs.sharded, 0}}}}, batch);
   return hold_together(run, reference, batch, allowed);
 }

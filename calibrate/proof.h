@@ -20,6 +20,7 @@
 #include "calibrate/byte_check.h"
 #include "calibrate/compare.h"
 #include "calibrate/executor.h"
+#include "calibrate/kernels/moe.h"
 #include "costmodel/parallel_config.h"
 #include "models/model_spec.h"
 
@@ -71,6 +72,7 @@ class Proof {
   ParallelConfig config_;
   ProofOptions options_;
   std::shared_ptr<ChoiceLog> choices_;        // of the unsharded run, which the sharded one follows
+  std::shared_ptr<TokenGroups> sharing_;      // of the sharded run, for the unsharded ones
   std::shared_ptr<TokenBook> sharded_tokens_;
   std::shared_ptr<TokenBook> whole_tokens_;
   Executor sharded_;

@@ -5,6 +5,8 @@
 
 namespace shardplan {
 
+struct DropRule;   // calibrate/kernels/moe.h
+
 // What a rank is doing, for errors and counters.
 struct Operation {
   int step = -1;                 // which graph of the run
@@ -23,6 +25,8 @@ class Tamper {
   virtual int weights_of(int rank) { return rank; }
   // May change what rank `from` sends.
   virtual void on_send(const Operation&, Payload, int /*from*/, int /*to*/, std::vector<float>& /*values*/) {}
+  // May change which picks a rank of a stage drops (capacity factor).
+  virtual void on_drop(int /*rank*/, DropRule&) {}
   // To whom a message for `to` really goes; a permutation of a rank's peers within one operation.
   virtual int destination(const Operation&, int /*from*/, int to) { return to; }
   // Whose buffer rank `to` takes for `from`'s; a permutation too.

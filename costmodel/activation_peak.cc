@@ -1,8 +1,11 @@
 #include "costmodel/activation_peak.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <vector>
 
+#include "costmodel/expert_capacity.h"
 #include "costmodel/index_sets.h"
 #include "costmodel/traffic.h"
 #include "costmodel/work.h"
@@ -10,17 +13,45 @@
 namespace shardplan {
 namespace {
 
+// Tokens of the group that shares the experts, and rows that the experts of one rank take under their capacity.
+struct AdmittedRows {
+  double tokens = 0;
+  double rows = 0;
+};
+
+// Nothing without a capacity factor.
+std::optional<AdmittedRows> admitted_rows(const StepGraph& graph, const Node& node, const BatchShape& shape) {
+  const ExpertsOp& op = graph.op_of(node).experts;
+  if (op.capacity_factor_ratio <= 0) return std::nullopt;
+  const WorkForm form = work_form(graph, node);
+  const double tokens = evaluate(form.terms[0].symbol, shape) * form.tokens_ratio;
+  const std::int64_t capacity = expert_capacity(std::llround(std::ceil(tokens)), op.per_token, op.experts, op.capacity_factor_ratio);
+  const std::int64_t held = max_held(graph.mesh, graph.value(node.weights[0]).placement.of(Dim::kExperts), op.experts);
+  return AdmittedRows{tokens, static_cast<double>(held * capacity)};
+}
+
+// Tokens that a rank holds of a value that was dispatched; nothing without a capacity factor.
+std::optional<double> dispatched_tokens(const StepGraph& graph, const BatchShape& shape) {
+  for (const Node& node : graph.nodes) {
+    if (node.kind != NodeKind::kCompute || graph.op_of(node).kind != OpKind::kExperts) continue;
+    const std::optional<AdmittedRows> admitted = admitted_rows(graph, node, shape);
+    if (admitted) return std::min(admitted->tokens, admitted->rows);
+  }
+  return std::nullopt;
+}
+
 double live_bytes(const StepGraph& graph, ValueId id, const BatchShape& shape) {
   const Value& value = graph.value(id);
   const Tensor& tensor = graph.tensor_of(id);
   if (tensor.lifetime != Lifetime::kActivation) return 0;
   Placement placement = value.placement;
+  const std::optional<double> dispatched = placement.routed.empty() ? std::nullopt : dispatched_tokens(graph, shape);
   if (!placement.routed.empty()) {   // received rows: about what was sent, spread evenly
     for (Digit d = 0; d < graph.mesh.digit_count(); ++d) {
       if (placement.routed.contains(d)) placement.append(Dim::kTokens, {d}, Layout::kContiguous);
     }
   }
-  const double count = evaluate(ragged_symbol(graph, tensor, placement), shape);
+  const double count = dispatched ? *dispatched : evaluate(ragged_symbol(graph, tensor, placement), shape);
   const auto elements = static_cast<double>(fixed_elements(graph, tensor, placement));
   double bytes = count * elements * element_bytes(tensor);
   if (!placement.lse.empty()) bytes += count * elements / static_cast<double>(tensor.dims.back().extent) * static_cast<double>(kLseBytes);
@@ -57,7 +88,9 @@ double expert_bytes(const StepGraph& graph, const Node& node, const BatchShape& 
   const auto width = max_held(graph.mesh, graph.value(node.weights[0]).placement.of(Dim::kFfn), up.extent(Dim::kFfn));
   const std::int64_t model = graph.tensor_of(node.inputs[0]).dims.back().extent;
   const std::int64_t columns = std::max((op.gated ? 2 : 1) * width, model) + std::max(width, model);
-  return tokens * static_cast<double>(op.per_token) * static_cast<double>(columns) * element_bytes(graph.tensor_of(node.outputs[0]));
+  double rows = tokens * static_cast<double>(op.per_token);
+  if (const auto admitted = admitted_rows(graph, node, shape)) rows = std::min(evaluate(form.terms[0].symbol, shape) * form.tokens_ratio * static_cast<double>(op.per_token), admitted->rows);
+  return rows * static_cast<double>(columns) * element_bytes(graph.tensor_of(node.outputs[0]));
 }
 
 // What a node needs beyond its operands: the wide activations of routed experts, the sampler's copies of the logits.

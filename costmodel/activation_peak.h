@@ -1,6 +1,8 @@
 // The most bytes of activations that are live at once on the busiest rank during one graph.
 //
 // A value lives from the node that makes it to the last node that reads it; the residual stream lives throughout.
+// Tokens that came to the ranks of their experts count as spread evenly; under a capacity factor as the buffers that hold them:
+// experts on the rank * capacity, at most the group's tokens.
 // Values that a later kernel reads in place (views, in-place adds) are counted once. What an engine holds beyond
 // that is StepBuffers. Wrong by what a kernel keeps inside and by an allocator's fragments.
 #pragma once
@@ -30,6 +32,7 @@ struct StepBuffers {
 
 // Workspaces of a layer's routed experts: rows = tokens * experts per token of
 //   max(gate and up, model width) + max(intermediate, model width), in the activation format. 0: no routed experts.
+//   Under a capacity factor rows = experts on the rank * capacity, where that is fewer.
 [[nodiscard]] Bytes expert_buffers(const StepGraph& graph, const BatchShape& shape, const StepBuffers& buffers);
 // The residual stream on a rank.
 [[nodiscard]] Bytes residual_bytes(const StepGraph& graph, const BatchShape& shape);

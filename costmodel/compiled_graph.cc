@@ -307,7 +307,7 @@ double CompiledGraph::model_seconds(const CompiledWork& work, const SymbolTable:
 }
 
 double CompiledGraph::traffic_seconds(const CompiledTraffic& traffic, const SymbolTable::Values& values, double share) const {
-  const double message = share * traffic.form.message_ratio * values[static_cast<std::size_t>(traffic.symbol)];
+  const double message = moved_bytes(traffic.form, experts_, share * values[static_cast<std::size_t>(traffic.symbol)]).busiest;
   if (message <= 0) return 0;
   return values.factors[index_of(StepPart::kCollective)] * static_cast<double>(traffic.hops) * traffic.curve_of(values).time(message).value();
 }
@@ -408,11 +408,11 @@ void CompiledGraph::describe(const SymbolTable::Values& values, const SymbolTabl
     }
     if (!node.traffic) continue;
     const double units = values[static_cast<std::size_t>(node.traffic->symbol)];
-    const double message = node.traffic->form.message_ratio * units;
-    if (message <= 0) continue;
-    const CollectivePrice price = node.traffic->curve_of(values).direct(message);
-    out.collectives.push_back({std::string(prefix) + graph_->tensor_of(source.inputs[0]).name, node_kind_name(source.kind), std::string(price.algorithm) + (message <= node.traffic->fused_limit ? "+norm" : ""),
-                               node.traffic->form.group_size, count, message, node.traffic->form.sent_ratio * units,
+    const MovedBytes moved = moved_bytes(node.traffic->form, experts_, units);
+    if (moved.message <= 0) continue;
+    const CollectivePrice price = node.traffic->curve_of(values).direct(moved.busiest);
+    out.collectives.push_back({std::string(prefix) + graph_->tensor_of(source.inputs[0]).name, node_kind_name(source.kind), std::string(price.algorithm) + (moved.message <= node.traffic->fused_limit ? "+norm" : ""),
+                               node.traffic->form.group_size, count, moved.message, moved.sent,
                                node.traffic->lse_ratio * units, Seconds(traffic_seconds(*node.traffic, values, 1)), price.spread});
   }
 }

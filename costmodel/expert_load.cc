@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -15,7 +14,9 @@
 #include "base/json.h"
 #include "base/quantity.h"
 #include "costmodel/eplb.h"
+#include "costmodel/expert_capacity.h"
 #include "costmodel/rank_shares.h"
+#include "costmodel/token_visits.h"
 
 namespace shardplan {
 namespace {
@@ -117,28 +118,48 @@ void check_histogram(const ExpertLoad& load, std::int64_t experts, std::int64_t 
   }
 }
 
-// Per rank, the popularity of each of its slots.
-std::vector<Popularity> contiguous_slots(const Popularity& popularity, std::int64_t ep) {
-  std::vector<Popularity> ranks;
+using RankSlots = std::vector<std::vector<ExpertSlot>>;
+
+RankSlots contiguous_slots(const Popularity& popularity, std::int64_t ep) {
+  RankSlots ranks;
   const std::int64_t experts = std::ssize(popularity);
   auto next = popularity.begin();
   for (std::int64_t rank = 0; rank < ep; ++rank) {
     const auto first = next;
     next += experts / ep + (rank < experts % ep ? 1 : 0);
-    ranks.emplace_back(first, next);
+    std::vector<ExpertSlot>& slots = ranks.emplace_back();
+    std::transform(first, next, std::back_inserter(slots), [](double p) { return ExpertSlot{p, 1}; });
   }
   return ranks;
 }
 
-// EPLB wants as many slots on every rank: the last redundant copies are rounded up.
-std::vector<Popularity> balanced_slots(const Popularity& popularity, std::int64_t ep, std::int64_t redundant) {
+EplbPlacement placed(const Popularity& popularity, std::int64_t ep, std::int64_t redundant) {
   const std::int64_t slots_per_rank = ceil_div(std::ssize(popularity) + redundant, ep);
-  const EplbPlacement placement = place_experts({.loads = popularity, .slots = slots_per_rank * ep, .ranks = ep});
-  std::vector<Popularity> ranks(static_cast<std::size_t>(ep));
+  return place_experts({.loads = popularity, .slots = slots_per_rank * ep, .ranks = ep});
+}
+
+// EPLB wants as many slots on every rank: the last redundant copies are rounded up.
+RankSlots balanced_slots(const Popularity& popularity, std::int64_t ep, std::int64_t redundant) {
+  const EplbPlacement placement = placed(popularity, ep, redundant);
+  const std::int64_t slots_per_rank = std::ssize(placement.slot_expert) / ep;
+  RankSlots ranks(static_cast<std::size_t>(ep));
   for (std::size_t slot = 0; slot < placement.slot_expert.size(); ++slot) {
     const auto expert = static_cast<std::size_t>(placement.slot_expert[slot]);
-    ranks[slot / static_cast<std::size_t>(slots_per_rank)].push_back(popularity[expert] /
-                                                                     static_cast<double>(placement.replicas[expert]));
+    ranks[slot / static_cast<std::size_t>(slots_per_rank)].push_back({popularity[expert], static_cast<double>(placement.replicas[expert])});
+  }
+  return ranks;
+}
+
+RankSlots slots_by_rank(const Popularity& popularity, std::int64_t ep, std::int64_t redundant) {
+  return redundant > 0 ? balanced_slots(popularity, ep, redundant) : contiguous_slots(popularity, ep);
+}
+
+// Per rank, the popularity of each of its slots: copies of an expert share it.
+std::vector<Popularity> shared_popularity(const RankSlots& slots) {
+  std::vector<Popularity> ranks;
+  for (const auto& rank : slots) {
+    Popularity& shares = ranks.emplace_back();
+    for (const ExpertSlot& slot : rank) shares.push_back(slot.popularity_ratio / slot.copies);
   }
   return ranks;
 }
@@ -152,127 +173,20 @@ double hit_ratio(double popularity, double tokens) {
   return -std::expm1(tokens * std::log1p(-popularity));
 }
 
-// Expected ceil(rows/tile) of an expert with popularity p: sum over j of P(rows > j*tile).
-double expected_tiles(double popularity, double tokens, double tile) {
+constexpr double kNoLimit = 1e300;
+
+// Expected ceil(min(rows, most)/tile) of an expert with popularity p: sum over j, j*tile < most, of P(rows > j*tile).
+double expected_tiles(double popularity, double tokens, double tile, double most = kNoLimit) {
   constexpr double kCertain = 4;    // standard deviations
   const double mean = tokens * popularity;
   const double deviation = std::sqrt(std::max(mean * (1 - popularity), 1e-12));
   double tiles = hit_ratio(popularity, tokens);
-  const double certain = std::max(0.0, std::floor((mean - kCertain * deviation) / tile));
+  const double certain = std::clamp(std::floor((std::min(mean, most) - kCertain * deviation) / tile), 0.0, std::ceil(most / tile) - 1);
   tiles += certain;
-  for (double edge = (certain + 1) * tile; edge < mean + kCertain * deviation; edge += tile) {
+  for (double edge = (certain + 1) * tile; edge < std::min(mean + kCertain * deviation, most); edge += tile) {
     tiles += 0.5 * std::erfc((edge + 0.5 - mean) / deviation * 0.70710678118654752);
   }
   return tiles;
-}
-
-// --- Ranks that a token visits -----------------------------------------------------------------------------
-// A token's k picks are a conditional Poisson sample: independent picks with odds w per slot, given that k are
-// picked (Chen, Dempster, Liu, Biometrika 81(3), 1994). With e_k the k-th elementary symmetric polynomial of the odds,
-//   P(slot s picked) = w_s * e_{k-1}(other slots) / e_k(all),   P(rank not visited) = e_k(slots elsewhere) / e_k(all);
-// the odds are fitted so that P(slot picked) is its popularity. Uniform load gives C(E-E/G, k) / C(E, k).
-// The copies of one expert count as slots of their own, which a token could both pick.
-
-using Polynomial = std::vector<double>;  // coefficients 0..k
-
-Polynomial one(std::size_t degree) {
-  Polynomial result(degree + 1, 0.0);
-  result[0] = 1;
-  return result;
-}
-
-double product_coefficient(const Polynomial& a, const Polynomial& b, std::size_t degree) {
-  double sum = 0;
-  for (std::size_t i = 0; i <= degree; ++i) sum += a[i] * b[degree - i];
-  return sum;
-}
-
-// result *= 1 + odds*x, truncated.
-void multiply(Polynomial& result, double odds) {
-  for (std::size_t i = result.size() - 1; i > 0; --i) result[i] += odds * result[i - 1];
-}
-
-// Entry s: the product over slots s, s+1, ...
-std::vector<Polynomial> suffix_products(const std::vector<double>& odds, std::size_t degree) {
-  std::vector<Polynomial> after(odds.size() + 1, one(degree));
-  for (std::size_t s = odds.size(); s > 0; --s) {
-    after[s - 1] = after[s];
-    multiply(after[s - 1], odds[s - 1]);
-  }
-  return after;
-}
-
-// P(slot picked) for given odds.
-std::vector<double> pick_ratios(const std::vector<double>& odds, std::size_t degree) {
-  const std::vector<Polynomial> after = suffix_products(odds, degree);
-  std::vector<double> picks;
-  Polynomial before = one(degree);
-  for (std::size_t s = 0; s < odds.size(); ++s) {
-    picks.push_back(odds[s] * product_coefficient(before, after[s + 1], degree - 1) / after[0][degree]);
-    multiply(before, odds[s]);
-  }
-  return picks;
-}
-
-// p/(1-p), over the geometric mean of the k largest: scaling all alike changes nothing but keeps e_k within range.
-std::vector<double> first_odds(const Popularity& slots, std::size_t degree) {
-  constexpr double kLeast = 1e-6;  // a popularity of 1 would have infinite odds
-  std::vector<double> odds;
-  for (const double p : slots) odds.push_back(p / std::max(kLeast, 1 - p));
-  std::vector<double> largest = odds;
-  std::partial_sort(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(degree), largest.end(),
-                    std::greater<>());
-  double log_sum = 0;
-  for (std::size_t i = 0; i < degree; ++i) log_sum += std::log(largest[i]);
-  const double scale = std::exp(-log_sum / static_cast<double>(degree));
-  for (double& w : odds) w *= scale;
-  return odds;
-}
-
-std::vector<double> fitted_odds(const Popularity& slots, std::size_t degree) {
-  constexpr int kMaxRounds = 20;
-  constexpr double kTolerance = 1e-5;
-  std::vector<double> odds = first_odds(slots, degree);
-  for (int round = 0; round < kMaxRounds; ++round) {
-    const std::vector<double> picks = pick_ratios(odds, degree);
-    double worst = 0;
-    for (std::size_t s = 0; s < slots.size(); ++s) {
-      worst = std::max(worst, std::abs(picks[s] - slots[s]));
-      if (picks[s] > 0) odds[s] *= slots[s] / picks[s];
-    }
-    if (worst < kTolerance) break;
-  }
-  return odds;
-}
-
-// 1 - prod (1-p): good when k is large, and free of overflow.
-double independent_visit(const Popularity& slots) {
-  double miss = 1;
-  for (const double p : slots) miss *= 1 - p;
-  return 1 - miss;
-}
-
-// Per rank, the probability that a token goes there.
-std::vector<double> visit_ratios(const std::vector<Popularity>& ranks, std::int64_t per_token) {
-  constexpr std::int64_t kMaxDegree = 64;
-  std::vector<double> visits;
-  if (per_token > kMaxDegree) {
-    std::transform(ranks.begin(), ranks.end(), std::back_inserter(visits), independent_visit);
-    return visits;
-  }
-  Popularity all;
-  for (const Popularity& slots : ranks) all.insert(all.end(), slots.begin(), slots.end());
-  const auto degree = static_cast<std::size_t>(per_token);
-  const std::vector<double> odds = fitted_odds(all, degree);
-  const std::vector<Polynomial> after = suffix_products(odds, degree);
-  Polynomial before = one(degree);
-  std::size_t next = 0;
-  for (const Popularity& slots : ranks) {
-    const std::size_t end = next + slots.size();
-    visits.push_back(std::clamp(1 - product_coefficient(before, after[end], degree) / after[0][degree], 0.0, 1.0));
-    for (; next < end; ++next) multiply(before, odds[next]);
-  }
-  return visits;
 }
 
 // --- Distinct experts hit, skewed --------------------------------------------------------------------------
@@ -307,6 +221,15 @@ double interpolated(const std::vector<double>& table, double tokens) {
   return table[i] + (table[i + 1] - table[i]) * (tokens - low) / (high - low);
 }
 
+double capped_tiles(const CappedLoad& load, double tokens, double tile) {
+  const CappedLoad::Shape& shape = load.shape();
+  const auto capacity = static_cast<double>(
+      expert_capacity(std::max<std::int64_t>(1, std::llround(tokens)), shape.per_token, shape.experts, shape.capacity_factor_ratio));
+  double tiles = 0;
+  for (const ExpertSlot& slot : load.busiest_slots(tokens)) tiles += expected_tiles(slot.popularity_ratio / slot.copies, tokens, tile, capacity / slot.copies);
+  return tiles;
+}
+
 bool all_equal(const std::vector<Popularity>& ranks) {
   for (const Popularity& slots : ranks) {
     for (const double p : slots) {
@@ -332,31 +255,53 @@ ExpertLoad parse_expert_load(const std::string& text) {
 }
 
 ExpertLoadModel::ExpertLoadModel(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token, std::int64_t ep,
-                                 std::int64_t redundant)
+                                 std::int64_t redundant, double capacity_factor_ratio)
     : ep_(ep), per_token_(static_cast<double>(per_token)) {
-  ensure(experts >= 1 && per_token >= 1 && ep >= 1 && redundant >= 0, "expert load sizes are positive");
+  ensure(experts >= 1 && per_token >= 1 && ep >= 1 && redundant >= 0 && capacity_factor_ratio >= 0, "expert load sizes are positive");
   ensure(per_token <= experts, "a token picks distinct experts");
   check_histogram(load, experts, per_token);
   const Popularity popularity = scaled_to(weights_of(load, experts), per_token_);
-  const std::vector<Popularity> ranks =
-      redundant > 0 ? balanced_slots(popularity, ep, redundant) : contiguous_slots(popularity, ep);
+  const RankSlots slots_of_experts = slots_by_rank(popularity, ep, redundant);
+  const std::vector<Popularity> ranks = shared_popularity(slots_of_experts);
   for (const Popularity& slots : ranks) {
     slots_ = std::max(slots_, std::ssize(slots));
     if (share_of(slots) <= busiest_share_) continue;
     busiest_share_ = share_of(slots);
     busiest_slots_ = slots;
   }
-  const std::vector<double> visits = visit_ratios(ranks, per_token);
+  const TokenVisits token_visits(ranks, per_token);
+  const std::vector<double> visits = token_visits.ratios();
   visit_busiest_ = *std::max_element(visits.begin(), visits.end());
   visit_mean_ = std::accumulate(visits.begin(), visits.end(), 0.0) / static_cast<double>(ep);
   uniform_ = all_equal(ranks);
   uniform_popularity_ = ranks.front().front();
   if (!uniform_) hit_table_ = busiest_hit_table(ranks);
+  if (capacity_factor_ratio > 0) {
+    capped_ = std::make_shared<CappedLoad>(slots_of_experts, token_visits, CappedLoad::Shape{experts, per_token, capacity_factor_ratio});
+  }
 }
 
-double ExpertLoadModel::busiest_rows(double tokens) const { return tokens * busiest_share_; }
+double ExpertLoadModel::busiest_rows(double tokens) const { return capped_ ? capped_->busiest_rows(tokens) : tokens * busiest_share_; }
 
-double ExpertLoadModel::mean_rows(double tokens) const { return tokens * per_token_ / static_cast<double>(ep_); }
+double ExpertLoadModel::mean_rows(double tokens) const {
+  return (capped_ ? capped_->kept_rows(tokens) : tokens * per_token_) / static_cast<double>(ep_);
+}
+
+double ExpertLoadModel::dropped_ratio(double tokens) const { return capped_ ? capped_->dropped_ratio(tokens) : 0; }
+
+std::optional<ExpertDrops> ExpertLoadModel::drops(std::int64_t tokens) const {
+  return capped_ ? std::optional(capped_->drops(tokens)) : std::nullopt;
+}
+
+double ExpertLoadModel::least_kept_ratio() const { return capped_ ? capped_->least_kept_ratio() : 1; }
+
+double ExpertLoadModel::busiest_visits_left_ratio(double tokens) const {
+  return capped_ && tokens > 0 ? capped_->busiest_visits(tokens) / (tokens * visit_busiest_) : 1;
+}
+
+double ExpertLoadModel::mean_visits_left_ratio(double tokens) const {
+  return capped_ && tokens > 0 ? capped_->mean_visits(tokens) / (tokens * visit_mean_) : 1;
+}
 
 double ExpertLoadModel::busiest_hits(double tokens) const {
   if (!uniform_) return interpolated(hit_table_, tokens);
@@ -364,6 +309,7 @@ double ExpertLoadModel::busiest_hits(double tokens) const {
 }
 
 double ExpertLoadModel::busiest_tiles(double tokens, int tile_rows) const {
+  if (capped_) return capped_tiles(*capped_, tokens, tile_rows);
   if (uniform_) return static_cast<double>(slots_) * expected_tiles(uniform_popularity_, tokens, tile_rows);
   double tiles = 0;
   for (const double p : busiest_slots_) tiles += expected_tiles(p, tokens, tile_rows);
@@ -372,6 +318,12 @@ double ExpertLoadModel::busiest_tiles(double tokens, int tile_rows) const {
 
 std::vector<double> ExpertLoadModel::signature() const {
   std::vector<double> numbers{static_cast<double>(ep_), static_cast<double>(slots_), per_token_};
+  if (capped_) {   // with all ranks: which one is the busiest depends on the tokens
+    numbers.insert(numbers.end(), {capped_->shape().capacity_factor_ratio, static_cast<double>(capped_->shape().experts)});
+    for (const auto& slots : capped_->ranks()) {
+      for (const ExpertSlot& slot : slots) numbers.insert(numbers.end(), {slot.popularity_ratio, slot.copies});
+    }
+  }
   if (uniform_) {
     numbers.push_back(uniform_popularity_);
     return numbers;
@@ -396,11 +348,20 @@ double distinct_experts(std::int64_t experts, std::int64_t per_token, double tok
   return all * hit_ratio(static_cast<double>(per_token) / all, tokens);
 }
 
-std::int64_t expert_capacity(std::int64_t tokens, std::int64_t per_token, std::int64_t experts,
-                             double capacity_factor_ratio) {
-  constexpr double kRounding = 1e-12;  // 1.1 * 10 is 11, not 12
-  const double mean = static_cast<double>(tokens) * static_cast<double>(per_token) / static_cast<double>(experts);
-  return static_cast<std::int64_t>(std::ceil(capacity_factor_ratio * mean * (1 - kRounding)));
+std::vector<std::vector<std::int64_t>> expert_slots(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token, std::int64_t ep,
+                                                    std::int64_t redundant) {
+  check_histogram(load, experts, per_token);
+  std::vector<std::int64_t> slots(static_cast<std::size_t>(experts));
+  std::iota(slots.begin(), slots.end(), std::int64_t{0});
+  if (redundant > 0) slots = placed(scaled_to(weights_of(load, experts), static_cast<double>(per_token)), ep, redundant).slot_expert;
+  std::vector<std::vector<std::int64_t>> ranks;
+  auto next = slots.begin();
+  for (std::int64_t rank = 0; rank < ep; ++rank) {   // the first ones hold one more where they do not divide
+    const auto first = next;
+    next += std::ssize(slots) / ep + (rank < std::ssize(slots) % ep ? 1 : 0);
+    ranks.emplace_back(first, next);
+  }
+  return ranks;
 }
 
 std::vector<double> expert_popularity(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token) {
@@ -412,7 +373,7 @@ std::vector<RankShare> rank_shares(const ExpertLoad& load, std::int64_t experts,
                                    std::int64_t redundant) {
   const Popularity popularity = expert_popularity(load, experts, per_token);
   std::vector<RankShare> out;
-  for (const Popularity& slots : redundant > 0 ? balanced_slots(popularity, ep, redundant) : contiguous_slots(popularity, ep)) {
+  for (const Popularity& slots : shared_popularity(slots_by_rank(popularity, ep, redundant))) {
     RankShare& share = out.emplace_back();
     share.rows_per_token_ratio = share_of(slots);
     for (const double p : slots) share.variance_per_token_ratio += p * (1 - p);

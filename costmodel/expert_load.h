@@ -8,10 +8,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace shardplan {
+
+class CappedLoad;
+struct ExpertDrops;
 
 // The input: "uniform", "zipf:0.6", or counts from a file.
 struct ExpertLoad {
@@ -31,9 +36,11 @@ class ExpertLoadModel {
  public:
   // `experts` routed, `per_token` picked, over `ep` ranks holding (experts + redundant)/ep slots each: contiguous,
   // or placed by EPLB when redundant > 0. Without redundancy the first experts % ep ranks hold one more; with it
-  // slots per rank are rounded up. Precondition: sizes positive, per_token <= experts, redundant >= 0.
+  // slots per rank are rounded up. With a capacity factor (0: none) no expert takes more rows than its capacity
+  // (expert_capacity.h). Precondition: sizes positive, per_token <= experts, redundant >= 0, capacity_factor_ratio >= 0.
   // InputError when a histogram has another number of experts, or fewer used ones than a token picks.
-  ExpertLoadModel(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token, std::int64_t ep, std::int64_t redundant);
+  ExpertLoadModel(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token, std::int64_t ep, std::int64_t redundant,
+                  double capacity_factor_ratio = 0);
 
   // For `tokens` tokens of the whole EP group (before top-k):
   [[nodiscard]] double busiest_rows(double tokens) const;   // (token, expert) rows on the busiest rank
@@ -42,6 +49,13 @@ class ExpertLoadModel {
   // Expected tiles of `tile_rows` rows that the busiest rank's experts fill, each expert's rows rounded up: what grouped
   // products are launched for. Rows of an expert are binomial, taken as normal above the first tile.
   [[nodiscard]] double busiest_tiles(double tokens, int tile_rows) const;
+  // Under a capacity factor: share of the rows that is dropped; of the visits without one, how many of the most visited rank's
+  // and of an average rank's are left. Without one 0, 1 and 1.
+  [[nodiscard]] double dropped_ratio(double tokens) const;
+  [[nodiscard]] std::optional<ExpertDrops> drops(std::int64_t tokens) const;
+  [[nodiscard]] double least_kept_ratio() const;            // of the rows, over any number of tokens
+  [[nodiscard]] double busiest_visits_left_ratio(double tokens) const;
+  [[nodiscard]] double mean_visits_left_ratio(double tokens) const;
   // Numbers that tell one load from another: equal signatures give equal answers.
   [[nodiscard]] std::vector<double> signature() const;
   // Expected distinct ranks of the group that one token goes to (de-duplicated destinations); uniform, no redundancy:
@@ -66,11 +80,10 @@ class ExpertLoadModel {
   std::vector<double> hit_table_;          // busiest_hits at tokens = 2^(i/4), for skewed loads
   double uniform_popularity_ = 0;
   std::vector<double> busiest_slots_;      // popularities of the rank with most rows
+  std::shared_ptr<const CappedLoad> capped_;   // nullptr: nothing is dropped
 };
 
 // Expected number of distinct experts among `tokens` tokens, uniform: E*(1-(1-k/E)^T). (8, 2, 3) -> 4.625.
 [[nodiscard]] double distinct_experts(std::int64_t experts, std::int64_t per_token, double tokens);
-// Slots an expert offers with a capacity factor: ceil(factor*T*k/E). (1024, 2, 64, 1.25) -> 40.
-[[nodiscard]] std::int64_t expert_capacity(std::int64_t tokens, std::int64_t per_token, std::int64_t experts, double capacity_factor_ratio);
 
 }  // namespace shardplan

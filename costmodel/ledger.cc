@@ -233,6 +233,16 @@ double request_bytes(const std::vector<Ledger::CacheTerm>& terms, std::int64_t t
   return bytes;
 }
 
+// What experts of a layer move through, and the communicators of the next layout beside those of this one.
+void add_elastic(const EngineMemory& engine, const ParallelConfig& config, const StageGraphs& graphs, const StageLayers& stage, std::vector<LedgerItem>& items) {
+  double most = 0;
+  for (std::size_t k = 0; k < graphs.layers.size(); ++k) {
+    if (stage.of_kind[k] > 0) most = std::max(most, weights_of(graphs.layers[k], config, engine)[static_cast<std::size_t>(Part::kExperts)]);
+  }
+  items.push_back({kElasticStaging, Bytes(static_cast<std::int64_t>(most))});
+  items.push_back({"standby communicators", engine.communicators});
+}
+
 std::vector<LedgerItem> workspace_of(const EngineMemory& engine, const ParallelConfig& config, const StageLayers& stage) {
   const Bytes graphs = engine.graphs + scaled(engine.graphs_per_layer, static_cast<double>(stage.count));
   std::vector<LedgerItem> items{{"device context", engine.context}};
@@ -294,6 +304,7 @@ StageLedger make_stage(const ModelSpec& model, const ParallelConfig& config, con
   for (const StageGraphs& form : lowered.forms)
     ledger.activation_bytes = std::max(ledger.activation_bytes, stage_activations(model, form, stage, demand.largest_step, engine.step));
   ledger.workspace = workspace_of(engine, config, stage);
+  if (config.variant.elastic_ep) add_elastic(engine, config, graphs, stage, ledger.workspace);
   for (const LedgerItem& item : ledger.workspace) ledger.workspace_bytes += item.bytes;
   const Bytes left = left_for_cache(ledger, capacity, engine);
   if (left < Bytes(0)) ledger.missing_bytes = Bytes(0) - left;

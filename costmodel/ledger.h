@@ -66,6 +66,8 @@ struct MemoryDemand {
   std::int64_t request_tokens = 0;             // of the longest request that must be admitted
 };
 
+inline constexpr const char* kElasticStaging = "elastic ep buffer";   // of a layer's experts on a rank
+
 struct LedgerItem {
   std::string owner;                           // "attention", "experts", "cache", "activations", "cuda graphs", ...
   Bytes bytes;

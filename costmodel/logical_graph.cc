@@ -24,6 +24,7 @@ const char* op_name(OpKind kind) {
     case OpKind::kScan: return "scan";
     case OpKind::kActivate: return "activate";
     case OpKind::kRoute: return "route";
+    case OpKind::kAdmit: return "admit";
     case OpKind::kExperts: return "experts";
     case OpKind::kAdd: return "add";
     case OpKind::kConcat: return "concat";

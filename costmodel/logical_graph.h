@@ -27,6 +27,7 @@ enum class OpKind : std::uint8_t {
   kScan,       // recurrent mixer: (q, k, v, decay[, beta]) -> y; reads and writes the state of each request
   kActivate,   // SwiGLU and the like, elementwise on gate and up (or on a gate and what it gates)
   kRoute,      // router logits -> k experts and weights of each token
+  kAdmit,      // routing of all tokens that share the experts -> the same without what is over an expert's capacity
   kExperts,    // routed experts, all of gate, up, down
   kAdd,        // residual plus branch
   kConcat,     // inputs side by side in one last dimension
@@ -89,6 +90,7 @@ struct ExpertsOp {
   bool renormalise = true;
   ElementFunction function = ElementFunction::kSilu;
   const NumberFormat* dispatch_format = nullptr;  // of tokens on the wire; nullptr: as they are
+  double capacity_factor_ratio = 0;   // tokens of a step that an expert takes, over T*k/E; 0: all that pick it
 };
 
 struct LogicalOp {
@@ -105,7 +107,7 @@ struct LogicalOp {
   std::int64_t squares_column = 0; // kNorm with a second input: which column of it
   std::int64_t rotary_columns = 0; // kRotary: trailing columns of the last dimension that are rotated
   AttentionOp attention;           // kAttention
-  ExpertsOp experts;               // kRoute, kExperts
+  ExpertsOp experts;               // kRoute, kAdmit, kExperts
   IndexOp index;                   // kIndex
   RecurrentSpec scan;              // kScan
   CompressOp compress;             // kCompress

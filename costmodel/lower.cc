@@ -5,6 +5,7 @@
 
 #include "base/errors.h"
 #include "costmodel/conversion.h"
+#include "costmodel/layers/admission.h"
 #include "costmodel/op_rules.h"
 
 namespace shardplan {
@@ -236,6 +237,7 @@ class Lowering {
 }  // namespace
 
 StepGraph lower(LogicalGraph graph, const Strategy& strategy, StepForm form) {
+  if (strategy.capacity_factor_ratio > 0) graph = with_admission(std::move(graph), strategy.capacity_factor_ratio);
   return Lowering(std::move(graph), strategy, form).run();
 }
 

@@ -317,6 +317,15 @@ RuleResult route_rule(const RuleInput& in) {
   return {{need}, {need}};
 }
 
+// The picks of every token that shares the experts, whose weights say over which digits.
+RuleResult admit_rule(const RuleInput& in) {
+  Placement need = settle(in.have[0], in.strategy.residual);
+  for (const LogicalOp& op : in.graph.ops) {
+    if (op.kind == OpKind::kExperts && op.inputs[1] == in.op.outputs[0]) need.remove(in.strategy.place(in.graph.tensor(op.weights[0])).sharded());
+  }
+  return {{need}, {need}};
+}
+
 // Tokens whole over the digits of the experts (gathered, or replicated already); the result is partial over them.
 // With dispatch, tokens must instead be split over all of them: each token leaves from one rank.
 RuleResult experts_rule(const RuleInput& in) {
@@ -408,6 +417,7 @@ RuleResult op_rule(const RuleInput& in) {
     case OpKind::kScan: return scan_rule(in);
     case OpKind::kActivate: return activate_rule(in);
     case OpKind::kRoute: return route_rule(in);
+    case OpKind::kAdmit: return admit_rule(in);
     case OpKind::kExperts: return experts_rule(in);
     case OpKind::kAdd: return add_rule(in);
     case OpKind::kConcat: return concat_rule(in);

@@ -64,6 +64,8 @@ std::string short_text(const ParallelConfig& c) {
   if (c.ep > 1) with(v.moe_comm == MoeComm::kAllToAll ? "a2a" : v.moe_comm == MoeComm::kAllGather ? "ag" : "repl");
   degree("moe_tp", c.moe_tp);
   degree("redundant", v.redundant_experts);
+  if (v.capacity_factor_ratio > 0) text += fmt::format("{}cf{}", text.empty() ? "" : " ", v.capacity_factor_ratio);
+  if (v.elastic_ep) text += text.empty() ? "elastic" : " elastic";
   if (v.speculative_tokens > 0) text += fmt::format("{}mtp{}", text.empty() ? "" : " ", v.speculative_tokens);
   return text.empty() ? "1 GPU" : text;
 }

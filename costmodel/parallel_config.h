@@ -29,6 +29,8 @@ struct Variant {
   MoeComm moe_comm = MoeComm::kReplicated;
   bool ep_inner = false;                // with ep and moe_tp: ranks of ep are neighbours and moe_tp strides over them
   std::int64_t redundant_experts = 0;   // global spare slots, placed by EPLB
+  double capacity_factor_ratio = 0;     // an expert takes at most ceil(factor*T*k/E) tokens of a step; 0: all that pick it
+  bool elastic_ep = false;              // attention groups and ranks of ep may change while the instance serves
   Overlap overlap = Overlap::kNone;
   std::int64_t overlap_chunks = 2;      // kChunk
   std::int64_t speculative_tokens = 0;  // drafted by the model's MTP modules in each step, verified in the next; 0: none

@@ -21,4 +21,8 @@ struct RankShare {
 // Expected share of tokens that pick each expert; they sum to per_token, none is above 1.
 [[nodiscard]] std::vector<double> expert_popularity(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token);
 
+// Expert ids in the slots of each rank under that placement.
+[[nodiscard]] std::vector<std::vector<std::int64_t>> expert_slots(const ExpertLoad& load, std::int64_t experts, std::int64_t per_token, std::int64_t ep,
+                                                                  std::int64_t redundant);
+
 }  // namespace shardplan

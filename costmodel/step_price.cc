@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/errors.h"
+#include "base/quantity.h"
 #include "costmodel/compiled_graph.h"
 
 namespace shardplan {
@@ -67,6 +68,7 @@ double FusedAllReduce::limit_of(std::int64_t ranks) const {
 
 struct StepPricer::Impl {
   std::vector<std::optional<ExpertLoadModel>> experts;         // by layer kind
+  std::int64_t expert_copies = 1;                              // groups that share no experts (moe_dp)
   std::vector<std::optional<ExpertLoadModel>> draft_experts;   // by layer of the MTP modules
   std::int64_t drafts = 0;
   std::vector<CompiledForm> forms;
@@ -200,10 +202,12 @@ StepPricer::StepPricer(const ModelSpec& model, const ParallelConfig& config, con
     for (const LayerKind& kind : kinds) {
       out.emplace_back();
       if (kind.ffn.kind != FfnKind::kMoe) continue;
-      out.back().emplace(options.expert_load, kind.ffn.experts, kind.ffn.experts_per_token, config.ep, config.variant.redundant_experts);
+      out.back().emplace(options.expert_load, kind.ffn.experts, kind.ffn.experts_per_token, config.ep, config.variant.redundant_experts,
+                         config.variant.capacity_factor_ratio);
     }
   };
   loads(model.kinds, impl_->experts);
+  impl_->expert_copies = config.moe_dp;
   impl_->drafts = lowered.drafts;
   if (lowered.drafts > 0) loads(model.mtp_layers, impl_->draft_experts);
   impl_->mixes = lowered.mixes();
@@ -251,6 +255,7 @@ StepBreakdown StepPricer::breakdown(const std::vector<StageLayers>& stages, cons
   StepBreakdown out;
   out.time = step(stages, shape);
   for (const StageLayers& stage : stages) out.stages.push_back(this->stage(stage, shape));
+  out.drops = drops(shape);
   impl_->for_each_form(shape, [&](const CompiledForm& form, const BatchShape& part) {
     const Values values = impl_->values_of(form, part);
     form.embedding->describe(values.busiest, values.mean, 1, out);
@@ -284,6 +289,13 @@ Seconds StepPricer::ends(bool first, const BatchShape& shape) const {
     total += (first ? form.embedding : form.head)->time(values.busiest, values.mean);
   });
   return total.seconds;
+}
+
+std::optional<ExpertDrops> StepPricer::drops(const BatchShape& shape) const {
+  for (const auto& load : impl_->experts) {
+    if (load) return load->drops(ceil_div(shape.tokens(), impl_->expert_copies));
+  }
+  return std::nullopt;
 }
 
 StepTime StepPricer::drafts(const BatchShape& shape) const {

@@ -13,6 +13,7 @@
 #include "base/quantity.h"
 #include "costmodel/collective_pricer.h"
 #include "costmodel/collectives/collective.h"
+#include "costmodel/expert_capacity.h"
 #include "costmodel/expert_load.h"
 #include "costmodel/lowered_model.h"
 #include "costmodel/stages.h"
@@ -61,6 +62,7 @@ struct StepBreakdown {
   std::vector<StepTime> stages;
   std::vector<OpRow> ops;
   std::vector<CollectiveRow> collectives;
+  std::optional<ExpertDrops> drops; // of a configuration with a capacity factor
 };
 
 // All-reduces that run as one kernel with the addition to the residual and the norm behind them, up to a size of message by
@@ -106,6 +108,9 @@ class StepPricer {
   // Cost of one layer of each kind, for balanced splits.
   [[nodiscard]] Seconds layer(int kind, const BatchShape& shape) const;
   [[nodiscard]] Seconds ends(bool first, const BatchShape& shape) const;   // embedding, or head
+  // What a step's experts drop under the configuration's capacity factor: of the first kind of layer that routes, which stands
+  // for all. Nothing without one.
+  [[nodiscard]] std::optional<ExpertDrops> drops(const BatchShape& shape) const;
   // What MTP modules take in a step that verifies their drafts (nothing without speculative tokens), of the last stage's
   // time; and how many layers they run.
   [[nodiscard]] StepTime drafts(const BatchShape& shape) const;

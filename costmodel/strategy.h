@@ -53,6 +53,7 @@ struct Strategy {
   std::int64_t cp_interleave = 1;
   bool exchange_lse = false;             // Partial(lse) -> Shard(heads) in one exchange
   bool dispatch_experts = false;         // all-to-all to the experts' ranks
+  double capacity_factor_ratio = 0;      // of routed experts; 0: nothing is dropped
   bool ring_attention = false;           // fuse K/V all-gathers and prefill attention into a ring
   std::int64_t hop_b = 1;
   Overlap overlap = Overlap::kNone;

@@ -112,10 +112,20 @@ TrafficForm expert_traffic(const StepGraph& graph, const Node& node, TrafficForm
   form.received_ratio = dispatch ? busiest : mean;
   form.token_ratio = row;
   form.experts_per_token = experts.experts_per_token();
+  form.group_tokens_ratio = group;
   return form;
 }
 
 }  // namespace
+
+MovedBytes moved_bytes(const TrafficForm& form, const ExpertLoadModel* experts, double units) {
+  const double message = form.message_ratio * units;
+  const double sent = form.sent_ratio * units;
+  if (form.group_tokens_ratio <= 0 || experts == nullptr) return {message, sent, message};
+  const double mean = experts->mean_visits_left_ratio(units * form.group_tokens_ratio);
+  const double busiest = experts->busiest_visits_left_ratio(units * form.group_tokens_ratio);
+  return {message * mean, sent * (form.kind == CollectiveKind::kDispatch ? mean : busiest), message * busiest};
+}
 
 bool communicates(NodeKind kind) { return kind != NodeKind::kCompute && kind != NodeKind::kSlice; }
 

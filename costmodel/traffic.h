@@ -34,7 +34,16 @@ struct TrafficForm {
   double element_bytes = 0;
   double token_ratio = 0;            // kDispatch, kCombine: bytes of the tokens, each counted once
   double experts_per_token = 1;
+  double group_tokens_ratio = 0;     // kDispatch, kCombine: tokens of the group per unit; under a capacity factor fewer rows move
 };
+
+// What a node moves for so many units of its symbol. `experts` as of traffic_form.
+struct MovedBytes {
+  double message = 0;
+  double sent = 0;      // by the busiest sender
+  double busiest = 0;   // by the busiest sender or receiver, over what it is of the message without a capacity factor
+};
+[[nodiscard]] MovedBytes moved_bytes(const TrafficForm& form, const ExpertLoadModel* experts, double units);
 
 [[nodiscard]] bool communicates(NodeKind kind);
 

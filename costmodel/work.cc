@@ -297,6 +297,7 @@ WorkForm work_form(const StepGraph& graph, const Node& node) {
     case OpKind::kAttention: form = attention(graph, node); break;
     case OpKind::kExperts: form = experts(graph, node); break;
     case OpKind::kIndex: form = index(graph, node); break;
+    case OpKind::kAdmit:
     case OpKind::kChoose: form = streaming(graph, node, KernelFamily::kElementwise); break;
     case OpKind::kCompress: form = compress(graph, node); break;
     case OpKind::kStreamsIn:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "planner/cache_transfer.h"
+#include "planner/elastic.h"
 
 namespace shardplan {
 namespace {
@@ -132,6 +133,7 @@ std::vector<DataMovement> data_movement(const PlanRequest& request, const Plan& 
                                                    {plan.serving.running * static_cast<double>(plan.config.replicas),
                                                     static_cast<double>(workload.isl - workload.prefix)});
   if (!rows.empty()) add_preemption(rows, plan, request);
+  if (!rows.empty()) add_scale_rows(request, plan, rows);
   return rows;
 }
 

@@ -19,7 +19,7 @@ struct DataMovement {
   std::string what;
   std::string from;
   std::string to;
-  std::string per;   // "start-up", "prompt", "decode step", "preempted request"
+  std::string per;   // "start-up", "prompt", "decode step", "preempted request", "scaling 8 to 16"
   double bytes = 0;  // over the whole deployment; of a request: over its ranks
   std::string link;
   Seconds time;           // all ranks at once

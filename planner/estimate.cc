@@ -5,6 +5,7 @@
 
 #include "planner/cluster.h"
 #include "planner/deployment.h"
+#include "planner/dropped_picks.h"
 #include "planner/notes.h"
 #include "planner/speculation_gain.h"
 #include "planner/steady_steps.h"
@@ -19,7 +20,10 @@ void price(const PlanRequest& request, Deployment& deployment, const BareSteps& 
   if (request.price.mode == PriceMode::kCalibrated) {
     plan.serving.spread = serving_spread(deployment.serving_input(), request.workload, plan.serving);
   }
-  if (!bare.given) add_speculation_gain(request, plan);
+  if (!bare.given) {
+    add_speculation_gain(request, plan);
+    add_dropped_picks(request, plan);
+  }
   plan.meets_targets = plan.ledger.fits && !target_miss(plan.serving, request.targets);
   const std::int64_t drafts = plan.config.variant.speculative_tokens;
   const BatchShape decode = bare.given ? verifying(bare.decode, drafts) : steady_decode(request, plan);

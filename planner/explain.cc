@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "planner/cluster.h"
 #include "planner/deployment.h"
+#include "planner/dropped_picks.h"
 #include "planner/objective.h"
 #include "planner/sensitivity.h"
 #include "planner/steady_steps.h"
@@ -140,6 +141,7 @@ Explanation explain(const PlanRequest& request, const PlanResult& result) {
                             out.shares.front().share_ratio * 100, meaning_of(out.shares.front().what));
   }
   out.capacity = capacity_text(request, plan);
+  if (plan.serving.decode_drops) out.drops = "in a decode step " + dropped_text(plan.serving.decode_drops);
   compare(result, out);
   out.sensitivity = sensitivities(request, result);
   return out;

@@ -32,6 +32,7 @@ struct Explanation {
   std::vector<TimeShare> shares;    // largest first
   std::string binds;                // one sentence: what the largest share means
   std::string capacity;             // what limits the requests at work
+  std::string drops;                // what a capacity factor drops; empty without one
   std::string runner_up;            // one sentence with the margin; empty without one
   double margin_ratio = 0;          // winner's score / runner-up's - 1
   std::vector<Rejection> families;  // one row per family and reason, as the search found them

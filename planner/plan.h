@@ -45,6 +45,7 @@ struct PlanRequest {
   std::int64_t max_batched_tokens = 0;  // 0: the engine's, and in a search also others
   // Degrees that are fixed by flags; 0 means free (search) or 1 (estimate). Variants likewise.
   ParallelConfig fixed;
+  std::vector<std::int64_t> scale_to;        // ranks of an instance that elastic plans tell the cost of
   std::vector<std::string> fixed_names;      // which fields of `fixed` were given: "tp", "dcp_comm", ...
   std::int64_t top = 10;                     // plans kept
   bool pareto = true;                        // also look for the front

@@ -61,6 +61,8 @@ struct ServingEstimate {
   double tokens_per_second_per_user = 0;       // 1/TPOT
   Seconds e2e;
   std::optional<SpeculationGain> speculation;  // of plans that are kept
+  std::optional<ExpertDrops> decode_drops;     // of plans that are kept: of a capacity factor, in a steady decode step,
+  std::optional<ExpertDrops> prefill_drops;    // and in a step of one prompt for each attention group
   LogSpread spread;                // of logarithms; all 0: no interval was asked for
 };
 

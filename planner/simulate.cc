@@ -1,7 +1,12 @@
 #include "planner/simulate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <memory>
+
+#include "base/errors.h"
 
 namespace shardplan {
 namespace {
@@ -71,8 +76,44 @@ PlanRequest sized_request(const PlanRequest& request, const ParallelConfig& conf
   }
 }
 
+namespace {
+
+// The layouts that an instance goes through, each a pool of its own. The cache is as large as the tightest of them leaves it:
+// it is not made anew.
+SimulationResult simulate_scaled(const PlanRequest& request, const ParallelConfig& config, const SimulatedTraffic& traffic, const SimulationSettings& settings) {
+  std::map<std::int64_t, std::unique_ptr<SimulatedPool>> pools;
+  const auto pool_of = [&](std::int64_t ranks) -> const SimulatedPool& {
+    std::unique_ptr<SimulatedPool>& pool = pools[ranks];
+    if (pool) return *pool;
+    const std::string obstacle = scale_obstacle(request, config, ranks);
+    if (!obstacle.empty()) throw InputError("--scale", fmt::format("{} ranks: {}", ranks, obstacle), "a layout that is legal and fits");
+    pool = std::make_unique<SimulatedPool>(request, scaled_config(request, config, ranks), settings.scheduling, settings.routing);
+    return *pool;
+  };
+  const SimulatedPool& first = pool_of(config.stage_ranks());
+  SimulationInput input = input_of(request, first, traffic, settings);
+  std::int64_t ranks = config.stage_ranks();
+  for (const ScaleAsk& ask : settings.scales.asks) {
+    const SimulatedPool& next = pool_of(ask.ranks);
+    input.pool.instance.blocks = std::min(input.pool.instance.blocks, next.settings().instance.blocks);
+    const ScaleCost cost = scale_cost(request, pool_of(ranks).config(), next.config(), 0, settings.scales.fixed);
+    for (std::int32_t replica = 0; replica < static_cast<std::int32_t>(config.replicas); ++replica) {
+      input.scales.push_back({.replica = replica, .at = sim_time(ask.at), .prepare = sim_time(cost.prepare), .pause = sim_time(cost.pause()),
+                              .groups = next.config().dpa, .timer = next.settings().timer, .busiest_ratio = next.settings().instance.busiest_ratio,
+                              .drain = settings.scales.drain.has_value(), .drain_timeout = sim_time(settings.scales.drain.value_or(Seconds(0)))});
+    }
+    ranks = ask.ranks;
+  }
+  const auto source = make_source(traffic, request.workload, first.ledger().block_tokens);
+  input.source = source.get();
+  return simulate(input);
+}
+
+}  // namespace
+
 SimulationResult simulate_config(const PlanRequest& request, const ParallelConfig& config, const SimulatedTraffic& traffic,
                                  const SimulationSettings& settings) {
+  if (!settings.scales.asks.empty()) return simulate_scaled(request, config, traffic, settings);
   return simulate_pool(request, SimulatedPool(request, config, settings.scheduling, settings.routing), traffic, settings);
 }
 

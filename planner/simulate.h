@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "planner/cache_transfer.h"
+#include "planner/elastic.h"
 #include "planner/plan.h"
 #include "planner/simulated_pool.h"
 #include "planner/simulated_traffic.h"
@@ -16,11 +17,23 @@
 
 namespace shardplan {
 
+// Each instance is asked to go on with so many ranks.
+struct ScaleAsk {
+  Seconds at;
+  std::int64_t ranks = 0;
+};
+struct ScaleChoice {
+  std::vector<ScaleAsk> asks;           // in time
+  std::optional<Seconds> drain;         // wait so long for all requests to end; nothing: those of groups that go start over
+  Seconds fixed = kSwitchSeconds;
+};
+
 struct SimulationSettings {
   SchedulingChoice scheduling;
   RoutingChoice routing;
   TierChoice tiers;
   std::vector<ReplicaFault> faults;
+  ScaleChoice scales;                   // of an elastic configuration
   bool requeue_lost = true;
   std::int64_t max_waiting = 0;         // requests in the deployment before newcomers are rejected; 0: the simulator's
   std::optional<Seconds> stop_after;    // no arrivals after

@@ -84,9 +84,16 @@ void DeploymentRun::start_over(RequestSlot slot) {
 
 void DeploymentRun::bring_up(const ReplicaFault& fault) {
   (fault.of_decode_pool ? *decode_ : pool_).set_up(fault.replica, true);
+  if (!fault.of_decode_pool) return readmit();
   std::vector<RequestSlot> waiting;
-  std::swap(waiting, fault.of_decode_pool ? stranded_ : homeless_);
-  for (const RequestSlot slot : waiting) fault.of_decode_pool ? send(slot) : admit(slot);
+  std::swap(waiting, stranded_);
+  for (const RequestSlot slot : waiting) send(slot);
+}
+
+void DeploymentRun::readmit() {
+  std::vector<RequestSlot> waiting;
+  std::swap(waiting, homeless_);
+  for (const RequestSlot slot : waiting) admit(slot);
 }
 
 }  // namespace shardplan

@@ -7,14 +7,14 @@
 namespace shardplan {
 namespace {
 
-constexpr std::int64_t kKinds = 8;
+constexpr std::int64_t kKinds = 16;
 
 }  // namespace
 
 DeploymentRun::DeploymentRun(const SimulationInput& input)
     : input_(input), recorder_(input.targets, input.records, input.series_points),
       pool_(input.pool, input.decode_pool ? PoolRole::kPrefill : PoolRole::kServe, 0, events_, table_, *this, input.seed),
-      tokeniser_free_(static_cast<std::size_t>(input.pool.replicas)) {
+      tokeniser_free_(static_cast<std::size_t>(input.pool.replicas)), scaling_(static_cast<std::size_t>(input.pool.replicas)) {
   if (input.decode_pool) {
     decode_.emplace(*input.decode_pool, PoolRole::kDecode, static_cast<std::int32_t>(input.pool.replicas), events_, table_, *this, input.seed + 1);
     const auto groups = [](const ReplicaPool& pool) { return pool.size() * static_cast<std::size_t>(pool.settings().instance.groups); };
@@ -53,6 +53,7 @@ void DeploymentRun::require_sane() const {
     if (fault.replica < 0 || fault.replica >= replicas) throw InputError("simulation", "a fault names no replica", "a number below replicas");
     if (fault.until < fault.at) throw InputError("simulation", "a replica is back before it is lost", "at <= until");
   }
+  require_scales();
 }
 
 SimulationResult DeploymentRun::run() {
@@ -61,6 +62,7 @@ SimulationResult DeploymentRun::run() {
     schedule(input_.faults[f].at, EventPriority::kFault, Kind::kDown, static_cast<std::int64_t>(f));
     schedule(input_.faults[f].until, EventPriority::kFault, Kind::kUp, static_cast<std::int64_t>(f));
   }
+  for (std::size_t s = 0; s < input_.scales.size(); ++s) schedule(input_.scales[s].at, EventPriority::kFault, Kind::kScale, static_cast<std::int64_t>(s));
   schedule(SimTime(0), EventPriority::kSample, Kind::kSample, 0);
   while (!events_.empty()) {
     events_.run_next();
@@ -88,6 +90,10 @@ void DeploymentRun::on_event(const Event& event) {
     case Kind::kDown: return take_down(input_.faults[static_cast<std::size_t>(value)]);
     case Kind::kUp: return bring_up(input_.faults[static_cast<std::size_t>(value)]);
     case Kind::kSample: return sample();
+    case Kind::kScale: return begin_scale(static_cast<std::size_t>(value));
+    case Kind::kSwitch: return pool_.instance(input_.scales[static_cast<std::size_t>(value)].replica).pause();
+    case Kind::kResume: return resume(static_cast<std::int32_t>(value));
+    case Kind::kGiveUp: return give_up_scale(static_cast<std::int32_t>(value));
   }
 }
 
@@ -154,9 +160,13 @@ void DeploymentRun::admit(RequestSlot slot) {
 
 void DeploymentRun::queue(RequestSlot slot) {
   Request& request = table_[slot];
+  if (request.group >= pool_.instance(request.replica).settings().groups) {   // its group went while it was on its way
+    if (pool_.route(request)) return pool_.instance(request.replica).enqueue(slot);
+    return homeless_.push_back(slot);
+  }
   if (pool_.up(request.replica)) return pool_.instance(request.replica).enqueue(slot);
   pool_.leave(request, request.replica, request.group);   // lost on its way in
-  if (!input_.requeue_lost) return give_up(slot);
+  if (!input_.requeue_lost && !scaling_[static_cast<std::size_t>(request.replica)].under_way) return give_up(slot);
   admit(slot);
 }
 
@@ -177,6 +187,7 @@ void DeploymentRun::on_ended(RequestSlot slot) {
   recorder_.ended(request, events_.now());
   input_.source->ended(request.spec, events_.now());
   schedule_arrival();
+  if (!moved) on_drained(request.replica);
 }
 
 void DeploymentRun::on_prefilled(RequestSlot slot) { schedule(events_.now(), EventPriority::kAnswer, Kind::kHandOver, slot); }
@@ -313,6 +324,7 @@ void DeploymentRun::finish(SimulationResult& result) const {
   add(pool_);
   if (decode_) add(*decode_);
   result.events = events_.happened();
+  result.scales = scaled_;
   result.host_loaded_blocks = host_loaded_;
   result.remote_loaded_blocks = remote_loaded_;
   if (links_) {

@@ -24,10 +24,11 @@ class DeploymentRun : public EventTarget, public InstanceObserver, public Transf
   void on_prefilled(RequestSlot slot) override;
   void on_load(RequestSlot slot, std::int64_t host_blocks, std::int64_t remote_blocks) override;
   void on_room(RequestSlot slot) override;
+  void on_quiet(std::int32_t instance) override;
   void on_transferred(std::int64_t tag) override;   // 2*slot, one more where it is a prefix from a lower tier
 
  private:
-  enum class Kind : std::uint8_t { kArrival, kReady, kHandOver, kTransfer, kDown, kUp, kSample };
+  enum class Kind : std::uint8_t { kArrival, kReady, kHandOver, kTransfer, kDown, kUp, kSample, kScale, kSwitch, kResume, kGiveUp };
   EventId schedule(SimTime time, EventPriority priority, Kind kind, std::int64_t value);
   void schedule_arrival();
   void arrive();
@@ -42,6 +43,14 @@ class DeploymentRun : public EventTarget, public InstanceObserver, public Transf
   void lose_prompt_side(RequestSlot slot, std::int32_t replica);
   void lose_answer_side(RequestSlot slot, std::int32_t replica);
   void stop_moving(RequestSlot slot);
+  // Elastic scaling: deployment_scale.cc.
+  void begin_scale(std::size_t event);
+  void on_drained(std::int32_t replica);
+  void give_up_scale(std::int32_t replica);
+  void resume(std::int32_t replica);
+  void end_scale(std::int32_t replica);
+  void require_scales() const;
+  void readmit();
   void start_over(RequestSlot slot);
   void give_up(RequestSlot slot);
   void sample();
@@ -73,6 +82,17 @@ class DeploymentRun : public EventTarget, public InstanceObserver, public Transf
   std::vector<RequestSlot> homeless_;       // every replica is down
   std::vector<RequestSlot> stranded_;       // cache computed, every decode replica is down: replica -1
   std::vector<EventId> moves_;              // of caches that wait for the start-up of their transfer, by slot
+  // Of each replica: the scale event under way, and those that wait for its end.
+  struct Scaling {
+    bool under_way = false;
+    bool drains = false;             // closed to newcomers until its requests have ended
+    std::size_t event = 0;
+    EventId deadline;
+    ScaleRecord record;
+    std::vector<std::size_t> next;
+  };
+  std::vector<Scaling> scaling_;
+  std::vector<ScaleRecord> scaled_;
   EventId arrival_;
   SimTime arrival_time_;
 };

@@ -24,7 +24,7 @@ void require_sane(const InstanceSettings& settings) {
 }  // namespace
 
 Instance::Instance(std::int32_t id, const InstanceSettings& settings, StepTimer& timer, EventQueue& events, RequestTable& table, InstanceObserver& observer)
-    : id_(id), settings_(settings), timer_(timer), events_(events), table_(table), observer_(observer),
+    : id_(id), settings_(settings), timer_(&timer), events_(events), table_(table), observer_(observer),
       scheduler_(make_scheduler(settings.scheduler)), stage_free_(timer.stages()) {
   require_sane(settings_);
   for (std::int64_t g = 0; g < settings_.groups; ++g) groups_.emplace_back(settings_.blocks, settings_.block_tokens);
@@ -92,6 +92,18 @@ void Instance::release_source(RequestSlot slot) {
   wake();
 }
 
+void Instance::lose_members(Batch& batch) {
+  while (!batch.decodes.members().empty()) {
+    const RequestSlot slot = batch.decodes.members().head;
+    if (std::erase(batch.newcomers, slot) == 0) table_[slot].last_token = batch.last_decode;
+    batch.decodes.leave(table_, slot);
+    table_[slot].phase = RequestPhase::kLost;
+  }
+  batch.decodes.clear();
+  batch.chunks.clear();
+  batch.newcomers.clear();
+}
+
 // Members keep the tokens of the steps that ended.
 void Instance::drain(Lane& lane) {
   const std::int64_t ended = lane.busy && lane.steps > 1 ? step_now(lane) - 1 : 0;
@@ -101,15 +113,7 @@ void Instance::drain(Lane& lane) {
     Batch& batch = lane.batches[g];
     lane.steps = ended;
     if (ended > 0 && batch.decoding) finish_decodes(lane, groups_[g], batch);
-    while (!batch.decodes.members().empty()) {
-      const RequestSlot slot = batch.decodes.members().head;
-      if (std::erase(batch.newcomers, slot) == 0) table_[slot].last_token = batch.last_decode;
-      batch.decodes.leave(table_, slot);
-      table_[slot].phase = RequestPhase::kLost;
-    }
-    batch.decodes.clear();
-    batch.chunks.clear();
-    batch.newcomers.clear();
+    lose_members(batch);
   }
   lane.next_draw += ended;
   lane.busy = false;
@@ -131,6 +135,42 @@ void Instance::lose() {
   }
   balance_waited_ = 0;
   std::fill(stage_free_.begin(), stage_free_.end(), events_.now());
+}
+
+bool Instance::quiet() const {
+  return std::none_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.busy; });
+}
+
+void Instance::pause() {
+  ensure(!paused_, "an instance is paused once");
+  paused_ = true;
+  for (Lane& lane : lanes_) interrupt(lane);
+  if (quiet()) observer_.on_quiet(id_);
+}
+
+void Instance::relayout(StepTimer& timer, std::int64_t groups, double busiest_ratio) {
+  ensure(paused_ && quiet() && lanes_.size() == 1 && timer.stages() == 1 && groups >= 1, "only a quiet instance of one stage changes its groups");
+  for (Group& group : groups_) release(group);
+  Lane& lane = lanes_.front();
+  for (auto g = static_cast<std::size_t>(groups); g < groups_.size(); ++g) lose_members(lane.batches[g]);
+  const auto kept = static_cast<std::ptrdiff_t>(std::min(groups_.size(), static_cast<std::size_t>(groups)));
+  groups_.erase(groups_.begin() + kept, groups_.end());
+  lane.batches.erase(lane.batches.begin() + kept, lane.batches.end());
+  while (std::ssize(groups_) < groups) {
+    groups_.emplace_back(settings_.blocks, settings_.block_tokens);
+    lane.batches.emplace_back(settings_.block_tokens, !scheduler_->reserves_output());
+  }
+  timer_ = &timer;
+  settings_.groups = groups;
+  settings_.busiest_ratio = busiest_ratio;
+  balance_waited_ = 0;
+}
+
+void Instance::resume() {
+  paused_ = false;
+  for (Lane& lane : lanes_) lane.last_start = SimTime(-1);
+  std::fill(stage_free_.begin(), stage_free_.end(), events_.now());
+  wake();
 }
 
 void Instance::settle() {
@@ -187,6 +227,7 @@ void Instance::start_idle_lanes() {
 }
 
 bool Instance::try_start(std::size_t index) {
+  if (paused_) return false;
   Lane& lane = lanes_[index];
   const bool follows = settings_.async_scheduling && lane.last_start > SimTime(-1);
   Planned planned = plan(lane, follows ? lane.last_start : events_.now());
@@ -334,6 +375,7 @@ void Instance::on_event(const Event& event) {
   if (event.argument == kWakeUp) return start_idle_lanes();
   const auto index = static_cast<std::size_t>(event.argument);
   finish(index);
+  if (paused_ && quiet()) return observer_.on_quiet(id_);
   try_start(index);
   if (lanes_.size() > 1) start_idle_lanes();   // what ended here may have made room
 }

@@ -72,6 +72,7 @@ class InstanceObserver {
   // Blocks of a prefix come from lower tiers; `loaded` when they are here.
   virtual void on_load(RequestSlot slot, std::int64_t host_blocks, std::int64_t remote_blocks) = 0;
   virtual void on_room(RequestSlot slot) = 0;         // decode pools: blocks are reserved, the cache may come
+  virtual void on_quiet(std::int32_t /*instance*/) {} // paused, and the step under way has ended
 };
 
 // Where the time of an instance's batches went.
@@ -113,6 +114,12 @@ class Instance : public EventTarget {
   void loaded(RequestSlot slot);
   // Prefill pools: the cache of a handed-over request has moved.
   void release_source(RequestSlot slot);
+  // Elastic: no step starts until `resume`; on_quiet when none is under way, at once where none is.
+  void pause();
+  // While quiet: another number of attention groups, at other prices. Groups that stay keep requests and cache; what is in the
+  // others is lost, and the caller deals with their requests.
+  void relayout(StepTimer& timer, std::int64_t groups, double busiest_ratio);
+  void resume();
   // A fault: steps under way are lost, the cache too. The caller deals with every request of this instance.
   void lose();
 
@@ -177,10 +184,12 @@ class Instance : public EventTarget {
   void end(Group& group, RequestSlot slot);
   void release(Group& group);
   void drain(Lane& lane);
+  void lose_members(Batch& batch);
+  [[nodiscard]] bool quiet() const;
 
   std::int32_t id_;
   InstanceSettings settings_;
-  StepTimer& timer_;
+  StepTimer* timer_;
   EventQueue& events_;
   RequestTable& table_;
   InstanceObserver& observer_;
@@ -194,6 +203,7 @@ class Instance : public EventTarget {
   LowerTiers tiers_;
   EventId wake_;
   std::int64_t balance_waited_ = 0;
+  bool paused_ = false;
   std::int64_t steps_ = 0;
   BusyTimes busy_;
 };

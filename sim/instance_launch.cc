@@ -34,7 +34,7 @@ void Instance::launch(std::size_t index, bool steady) {
 // Groups in lock-step: as if all were as busy as the busiest, in sequences and in positions.
 void Instance::launch_decodes(Lane& lane, bool ahead) {
   const StepLoad load = busiest_load(lane);
-  const DecodeTime time = timer_.decode(load.decode_sequences, load.decode_context);
+  const DecodeTime time = timer_->decode(load.decode_sequences, load.decode_context);
   lane.line = time.latency;
   set_routed(lane, time.routed);
   lane.beyond_low = load.decode_context - time.low;
@@ -49,9 +49,9 @@ void Instance::launch_decodes(Lane& lane, bool ahead) {
 }
 
 void Instance::launch_mixed(Lane& lane) {
-  timer_.mixed(busiest_load(lane), mixed_);
+  timer_->mixed(busiest_load(lane), mixed_);
   if (groups_.size() > 1 && settings_.busiest_ratio < 1) {
-    timer_.mixed(spread_load(lane), spread_);
+    timer_->mixed(spread_load(lane), spread_);
     const auto blend = [this](SimTime busiest, SimTime spread) {
       const double ratio = settings_.busiest_ratio;
       return SimTime(std::llround(ratio * static_cast<double>(busiest.value()) + (1 - ratio) * static_cast<double>(spread.value())));

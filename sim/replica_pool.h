@@ -25,10 +25,14 @@ class ReplicaPool {
 
   // Sets the request's replica and group and counts it there; false when every replica is down.
   bool route(Request& request);
+  [[nodiscard]] std::int64_t requests_of(std::int32_t replica) const;   // sent there and not ended
+  // The replica has another number of groups: those that stay keep their counts, the others' are forgotten.
+  void regroup(std::int32_t replica);
   // The request is there no longer.
   void leave(const Request& request, std::int32_t replica, std::int32_t group);
 
  private:
+  void list_candidates();
   [[nodiscard]] RouteCandidate& candidate(std::int32_t replica, std::int32_t group);
 
   PoolSettings settings_;
@@ -37,6 +41,7 @@ class ReplicaPool {
   std::vector<std::unique_ptr<Instance>> instances_;
   std::vector<bool> up_;
   std::vector<RouteCandidate> candidates_;
+  std::vector<std::size_t> first_candidate_;    // of each replica, and one behind the last
   std::vector<RouteCandidate> usable_;          // while some replica is down
   std::vector<std::int64_t> next_group_;        // of each replica, where the router sees instances only
 };

@@ -60,6 +60,32 @@ struct ReplicaFault {
   SimTime until;
 };
 
+// Elastic: an instance goes on with another number of attention groups. `prepare` passes while it serves; then no step starts for
+// `pause`. With `drain` newcomers wait and the switch waits for all requests to end; where that takes longer, nothing changes.
+struct ScaleEvent {
+  std::int32_t replica = 0;
+  SimTime at;
+  SimTime prepare;
+  SimTime pause;
+  std::int64_t groups = 1;
+  StepTimer* timer = nullptr;            // of the layout with so many groups
+  double busiest_ratio = 1;
+  bool drain = false;
+  SimTime drain_timeout;
+};
+
+// What became of one.
+struct ScaleRecord {
+  std::int32_t replica = 0;
+  std::int64_t groups_before = 0;
+  std::int64_t groups = 0;               // as before where it was given up
+  SimTime asked;
+  SimTime paused;                        // no step under way
+  SimTime resumed;
+  std::int64_t restarted = 0;            // requests of groups that went
+  bool given_up = false;                 // requests did not end in time
+};
+
 struct ServiceTargets {
   std::optional<Seconds> ttft;
   std::optional<Seconds> tpot;
@@ -75,7 +101,8 @@ struct SimulationInput {
   RequestSource* source = nullptr;
   ServiceTargets targets;
   std::vector<ReplicaFault> faults;
-  bool requeue_lost = true;              // requests of a lost replica start over elsewhere; false: they fail
+  std::vector<ScaleEvent> scales;        // in time; of one pool, without faults and lower tiers
+  bool requeue_lost = true;              // requests of a lost replica or group start over elsewhere; false: they fail
   std::int64_t max_waiting = 200'000;    // requests in the deployment, running ones included
   std::optional<SimTime> stop;           // no arrivals after; what is under way ends
   std::uint64_t seed = 0;                // of routers
@@ -127,6 +154,7 @@ struct SimulationResult {
   double transferred_bytes_ratio = 0;    // cache moved between pools
   std::int64_t host_loaded_blocks = 0;   // of prefixes, fetched from lower tiers
   std::int64_t remote_loaded_blocks = 0;
+  std::vector<ScaleRecord> scales;
   // Little's law: this mean over time is the rate of completions times their mean time in the deployment, to rounding,
   // when nothing was rejected or failed.
   double mean_requests = 0;

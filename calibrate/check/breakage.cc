@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "calibrate/kernels/moe.h"
+
 namespace shardplan {
 namespace {
 
@@ -24,6 +26,18 @@ class HalveMessage : public Tamper {
   }
 };
 
+class IgnoreCapacity : public Tamper {
+ public:
+  void on_drop(int rank, DropRule& rule) override {
+    if (rank == 0) rule.capacity_factor_ratio = 1e6;
+  }
+};
+
+class DropFirst : public Tamper {
+ public:
+  void on_drop(int rank, DropRule& rule) override { rule.last_first = rank == 0; }
+};
+
 template <class T>
 std::unique_ptr<Tamper> make() {
   return std::make_unique<T>();
@@ -35,6 +49,8 @@ const std::vector<BreakageKind>& breakage_kinds() {
   static const std::vector<BreakageKind> kKinds{
       {"swap_ranks", "ranks 0 and 1 of a stage take each other's weights", make<SwapRanks>},
       {"drop_lse", "log-sum-exp is sent as zeros", make<DropLse>},
+      {"ignore_capacity", "rank 0 of a stage drops no token that its experts have no room for", make<IgnoreCapacity>},
+      {"drop_first", "rank 0 of a stage drops the first tokens over an expert's capacity instead of the last", make<DropFirst>},
       {"halve_message", "the second half of every message is zeros", make<HalveMessage>},
   };
   return kKinds;

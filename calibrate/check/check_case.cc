@@ -74,6 +74,18 @@ Configs experts(std::int64_t ranks) {
   return configs;
 }
 
+// Roomy and tight: some tokens are dropped by most experts, or by a few.
+Configs capacity(std::int64_t ranks) {
+  Configs configs;
+  for (const double factor : {1.25, 0.5}) {
+    for (ParallelConfig config : experts(ranks)) {
+      config.variant.capacity_factor_ratio = factor;
+      configs.push_back(config);
+    }
+  }
+  return configs;
+}
+
 Configs pipeline(std::int64_t ranks) {
   Configs configs;
   for (std::int64_t pp = 2; pp <= ranks; ++pp) {
@@ -106,6 +118,7 @@ constexpr std::array<std::int64_t, 6> kDegrees{1, 2, 3, 4, 6, 8};
 constexpr std::array kRows{
     Row{"tensor_parallel", tensor},           Row{"attention_dp", attention_dp}, Row{"prefill_context_parallel", prefill_context},
     Row{"decode_context_parallel", decode_context}, Row{"helix", helix},         Row{"expert_parallel", experts},
+    Row{"capacity_factor", capacity},
     Row{"pipeline", pipeline},                Row{"speculation", speculation},
 };
 
@@ -118,7 +131,7 @@ std::vector<CheckCase> check_cases(const std::vector<ModelSpec>& models, std::in
     for (const Row& row : kRows) {
       for (const std::int64_t degree : kDegrees) {
         if (degree > ranks) break;
-        const bool has_experts = std::string(row.lowering) == "expert_parallel";
+        const bool has_experts = std::string(row.lowering) == "expert_parallel" || std::string(row.lowering) == "capacity_factor";
         if (has_experts && (!model.is_moe() || degree == 1)) continue;
         for (const ParallelConfig& config : has_experts ? row.configs(degree) : with_experts(model, row.configs(degree))) {
           const bool known = std::any_of(cases.begin() + static_cast<std::ptrdiff_t>(first), cases.end(),

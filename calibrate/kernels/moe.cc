@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/errors.h"
 #include "calibrate/kernels/elementwise.h"
 #include "calibrate/kernels/product.h"
+#include "costmodel/expert_capacity.h"
 
 namespace shardplan {
 namespace {
@@ -65,6 +67,30 @@ void route(const LocalArray& x, const RouterWeights& router, const ExpertsOp& op
     }
     const auto chosen = chooser.choose(tokens[t], logits.data(), op.experts, op.per_token);
     fill(softmax(std::move(logits)), chosen, op, routing.values.data() + static_cast<std::int64_t>(t) * op.per_token * kRoutingWidth);
+  }
+}
+
+void admit(const LocalArray& routing, const DropRule& rule, const ExpertsOp& op, const TokenGroups* groups, LocalArray& out) {
+  const auto& tokens = routing.ids(Dim::kTokens);
+  const auto group_of = [&](std::int64_t token) { return groups == nullptr ? 0 : groups->at(token); };
+  std::map<int, std::int64_t> sizes;
+  for (const std::int64_t token : tokens) ++sizes[group_of(token)];
+  std::vector<std::size_t> order(tokens.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return tokens[a] < tokens[b]; });
+  if (rule.last_first) std::reverse(order.begin(), order.end());
+  ensure(out.values.size() == routing.values.size(), "picks stay where they are");
+  std::map<std::pair<int, std::int64_t>, std::int64_t> taken;
+  for (const std::size_t t : order) {
+    const int group = group_of(tokens[t]);
+    const std::int64_t capacity = expert_capacity(sizes[group], op.per_token, op.experts, rule.capacity_factor_ratio);
+    for (std::int64_t j = 0; j < op.per_token; ++j) {
+      const std::size_t at = (t * static_cast<std::size_t>(op.per_token) + static_cast<std::size_t>(j)) * kRoutingWidth;
+      const auto expert = static_cast<std::int64_t>(routing.values[at]);
+      const bool kept = taken[{group, expert}]++ < capacity;
+      out.values[at] = kept ? routing.values[at] : static_cast<float>(kNoExpert);
+      out.values[at + 1] = kept ? routing.values[at + 1] : 0.0F;
+    }
   }
 }
 

@@ -5,6 +5,8 @@
 // over the experts, and the slice of their width, that lie here: a partial sum.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <vector>
 
 #include "calibrate/kernels/chooser.h"
@@ -28,6 +30,17 @@ struct ExpertWeights {
   std::vector<const LocalArray*> weights;
   std::vector<const LocalArray*> biases;
 };
+
+// Picks of all tokens that share the experts, as many as an expert's capacity: the first in the order of token ids; of the others
+// the expert is kNoExpert and the weight 0. Weights that stay are not renormalised. `groups`: which tokens share experts, where the
+// array holds those of several groups; nullptr: all of them do.
+inline constexpr std::int64_t kNoExpert = -1;
+using TokenGroups = std::map<std::int64_t, int>;   // by token id
+struct DropRule {
+  double capacity_factor_ratio = 1;
+  bool last_first = false;   // a mutation: the last tokens stay
+};
+void admit(const LocalArray& routing, const DropRule& rule, const ExpertsOp& op, const TokenGroups* groups, LocalArray& out);
 
 void experts(const LocalArray& x, const LocalArray& routing, const ExpertWeights& held, const ExpertsOp& op, LocalArray& out);
 

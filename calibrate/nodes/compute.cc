@@ -332,6 +332,15 @@ void compute_route(RankState& state, const Node& node) {
   state.set(node.outputs[0], std::move(out));
 }
 
+void compute_admit(RankState& state, const Node& node) {
+  LocalArray out = state.shaped(node.outputs[0]);
+  const ExpertsOp& op = state.graph().op_of(node).experts;
+  DropRule rule{.capacity_factor_ratio = op.capacity_factor_ratio};
+  if (state.context.tamper != nullptr) state.context.tamper->on_drop(state.rank, rule);
+  admit(operand(state, node.inputs[0]), rule, op, state.context.sharing, out);
+  state.set(node.outputs[0], std::move(out));
+}
+
 void compute_experts(RankState& state, const Node& node) {
   ExpertWeights held;
   for (const ValueId id : node.weights) held.weights.push_back(&operand(state, id));
@@ -395,6 +404,7 @@ constexpr std::array kTable{
     Row{OpKind::kAppend, compute_append},       Row{OpKind::kPrefix, compute_prefix},
     Row{OpKind::kAttention, compute_attention}, Row{OpKind::kActivate, compute_activate},
     Row{OpKind::kRoute, compute_route},         Row{OpKind::kExperts, compute_experts},
+    Row{OpKind::kAdmit, compute_admit},
     Row{OpKind::kAdd, compute_add},             Row{OpKind::kSplit, compute_selection},
     Row{OpKind::kJoin, compute_join},           Row{OpKind::kLast, compute_selection},
     Row{OpKind::kSample, compute_sample},       Row{OpKind::kIndex, compute_index},

@@ -8,6 +8,7 @@
 #include "calibrate/choice_log.h"
 #include "calibrate/graph_plan.h"
 #include "calibrate/kernels/kernels.h"
+#include "calibrate/kernels/moe.h"
 #include "calibrate/kernels/sampler.h"
 #include "calibrate/local_array.h"
 #include "calibrate/storage.h"
@@ -31,6 +32,7 @@ struct RankContext {
   const TokenBook* tokens = nullptr; // sampled by earlier steps
   Dither* dither = nullptr;          // rounds otherwise than to the nearest
   bool crowd_experts = false;        // every token chooses the first experts
+  const TokenGroups* sharing = nullptr;   // which tokens share experts, where not all that a rank holds do
   Tamper* tamper = nullptr;
   const SamplerSettings* sampler = nullptr;   // nullptr: the likeliest token, as proofs need it
 };

@@ -61,13 +61,14 @@ void add_scaled(Vector& y, double factor, const Vector& x) {
 
 }  // namespace
 
-Vector plain_feed_forward(const PlainLayer& layer, const FfnSpec& spec, const Vector& x, std::int64_t norm) {
+Vector plain_feed_forward(const PlainLayer& layer, const FfnSpec& spec, const Vector& x, std::int64_t norm, PlainRoom& room) {
   if (spec.kind == FfnKind::kDense) return mlp(layer, Part::kDenseFfn, spec.intermediate, spec, {}, x);
   const auto hidden = static_cast<std::int64_t>(x.size());
   const bool latent = spec.expert_hidden > 0;
   const Vector in = latent ? layer.weight("w_latent_down", Part::kRouter, hidden).times({}, spec.expert_hidden, x) : x;
   Vector routed(in.size(), 0.0);
   for (const Choice& choice : choose(layer, spec, x)) {
+    if (room.capacity > 0 && room.taken[choice.expert]++ >= room.capacity) continue;
     add_scaled(routed, choice.weight, mlp(layer, Part::kExperts, spec.intermediate, spec, {choice.expert}, in));
   }
   if (spec.expert_norm) routed = plain_norm(routed, layer.weight("w_norm", Part::kNorm, 0, norm));

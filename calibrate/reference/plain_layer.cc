@@ -60,9 +60,10 @@ PlainRows finished(const PlainLayer& layer, const LayerKind& kind, PlainRows bra
   return kind.post_norms ? normed(branch, layer.weight("w_norm", Part::kNorm, 0, norm++)) : branch;
 }
 
-PlainRows feed_forward(const PlainLayer& layer, const LayerKind& kind, const PlainRows& x, std::int64_t& norm) {
+PlainRows feed_forward(const PlainLayer& layer, const LayerKind& kind, const PlainRows& x, std::int64_t& norm, std::int64_t capacity) {
   PlainRows branch = normed(x, layer.weight("w_norm", Part::kNorm, 0, norm++));
-  for (auto& [token, row] : branch) row = plain_feed_forward(layer, kind.ffn, row, norm);
+  PlainRoom room{.capacity = capacity, .taken = {}};
+  for (auto& [token, row] : branch) row = plain_feed_forward(layer, kind.ffn, row, norm, room);   // in the order of tokens
   norm += kind.ffn.expert_norm ? 1 : 0;
   return finished(layer, kind, std::move(branch), norm);
 }
@@ -90,7 +91,7 @@ PlainRows plain_layer(const PlainLayerRequest& request) {
     });
   }
   if (kind.ffn.kind != FfnKind::kNone) {
-    add_branch([&](const PlainRows& in) { return feed_forward(layer, kind, in, norm); });
+    add_branch([&](const PlainRows& in) { return feed_forward(layer, kind, in, norm, request.expert_capacity); });
   }
   return x;
 }

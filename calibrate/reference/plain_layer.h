@@ -12,6 +12,7 @@ struct PlainLayerRequest {
   const RaggedBatch& batch;
   std::uint64_t seed = 1;
   LatentForm latent_form = LatentForm::kExpanded;
+  std::int64_t expert_capacity = 0;   // tokens of the step that an expert takes, lower requests and positions first; 0: all
 };
 
 // The residual stream after layer 0 for the batch's new tokens, from the random residual that a lone layer starts with.

@@ -133,7 +133,7 @@ class Collector {
     const double units = evaluate(form.symbol, shape_);
     if (form.group_size < 2 || units <= 0) return false;
     c.kind = collective_name(form.kind);
-    c.bytes = form.sent_ratio * units;
+    c.bytes = moved_bytes(form, load != nullptr ? &load->model : nullptr, units).sent;
     c.shape = {{"group", form.group_size}, {"message_bytes", rounded(form.message_ratio * units)}};
     return true;
   }
@@ -149,7 +149,8 @@ std::vector<std::optional<Load>> loads_of(const RunPlan& plan, const ModelSpec& 
   const FfnSpec& ffn = model.kinds[kind].ffn;
   std::vector<std::optional<Load>> loads;
   for (const ExpertLoad& load : plan.loads) {
-    loads.emplace_back(Load{load, ExpertLoadModel(load, ffn.experts, ffn.experts_per_token, config.ep, config.variant.redundant_experts), ffn.experts,
+    loads.emplace_back(Load{load, ExpertLoadModel(load, ffn.experts, ffn.experts_per_token, config.ep, config.variant.redundant_experts,
+                                                 config.variant.capacity_factor_ratio), ffn.experts,
                             ffn.experts_per_token, config.ep});
   }
   return loads;

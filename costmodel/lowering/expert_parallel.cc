@@ -12,17 +12,26 @@
 namespace shardplan {
 namespace {
 
+// What comes and goes is an attention group with its part of one set of experts.
+void check_elastic(const ParallelConfig& c, std::vector<Violation>& out) {
+  if (!c.variant.elastic_ep) return;
+  if (c.pp > 1) out.push_back({"elastic_pp", fmt::format("elastic expert parallelism has one stage, not pp {}", c.pp)});
+  if (c.ep == 1 || c.moe_dp > 1) out.push_back({"elastic_needs_ep", fmt::format("elastic expert parallelism spreads one set of experts over the instance: ep {} and moe_dp {} must be all of its ranks and 1", c.ep, c.moe_dp)});
+}
+
 void check(const ModelSpec& model, const ParallelConfig& c, std::vector<Violation>& out) {
   const Variant& v = c.variant;
   if (v.redundant_experts < 0) out.push_back({"redundant_experts", "redundant experts cannot be negative"});
   if (!model.is_moe()) {
     if (v.redundant_experts > 0) out.push_back({"redundant_experts", "a dense model has no experts to replicate"});
+    if (v.elastic_ep) out.push_back({"elastic_ep", "a dense model has no experts to spread anew: add or remove replicas"});
     return;
   }
   if (v.moe_comm == MoeComm::kAllToAll && c.ep == 1 && c.stage_ranks() > 1) {
     out.push_back({"all_to_all_needs_ep", "all-to-all experts need ep > 1"});
   }
   if (v.redundant_experts > 0 && c.ep == 1) out.push_back({"redundant_needs_ep", "redundant experts need ep > 1"});
+  check_elastic(c, out);
   for (const LayerKind& kind : model.kinds) {
     if (kind.ffn.kind != FfnKind::kMoe) continue;
     if (kind.ffn.experts < c.ep) {

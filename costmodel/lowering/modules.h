@@ -11,6 +11,7 @@ namespace shardplan {
 [[nodiscard]] StrategyModule decode_context_parallel_module();
 [[nodiscard]] StrategyModule helix_module();
 [[nodiscard]] StrategyModule expert_parallel_module();
+[[nodiscard]] StrategyModule capacity_factor_module();
 [[nodiscard]] StrategyModule pipeline_module();
 [[nodiscard]] StrategyModule speculation_module();
 

@@ -91,6 +91,7 @@ const std::vector<StrategyModule>& strategy_modules() {
   static const std::vector<StrategyModule> modules{
       attention_dp_module(),           prefill_context_parallel_module(), tensor_parallel_module(),
       decode_context_parallel_module(), helix_module(),                    expert_parallel_module(),
+      capacity_factor_module(),
       pipeline_module(),               speculation_module(),
   };
   return modules;

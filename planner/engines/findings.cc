@@ -75,6 +75,10 @@ Finding pcp_not_gathered(const RuleFacts& f) {
   return when(f.config.pcp > 1 && f.config.variant.pcp_comm != PcpComm::kAllGather);
 }
 
+Finding capacity_asked(const RuleFacts& f) { return when(f.config.variant.capacity_factor_ratio > 0); }
+
+Finding elastic_asked(const RuleFacts& f) { return when(f.config.variant.elastic_ep); }
+
 Finding redundant_without_ep(const RuleFacts& f) {
   return when(f.config.variant.redundant_experts > 0 && f.config.ep == 1, f.config.variant.redundant_experts);
 }

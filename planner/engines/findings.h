@@ -44,6 +44,8 @@ using Finding = std::optional<std::int64_t>;
 [[nodiscard]] Finding redundant_over_ep(const RuleFacts& f);  // (experts + redundant) % ep; the value is ep
 [[nodiscard]] Finding experts_over_ep(const RuleFacts& f);    // experts % ep without redundant ones; the value is ep
 [[nodiscard]] Finding moe_dp_asked(const RuleFacts& f);
+[[nodiscard]] Finding capacity_asked(const RuleFacts& f);
+[[nodiscard]] Finding elastic_asked(const RuleFacts& f);
 [[nodiscard]] Finding chunked_or_fused_overlap(const RuleFacts& f);
 [[nodiscard]] Finding two_batch_without_all_to_all(const RuleFacts& f);
 

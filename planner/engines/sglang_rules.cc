@@ -133,6 +133,12 @@ std::vector<EngineRule> context_rules() {
   };
 }
 
+Finding elastic_groups(const RuleFacts& f) { return when(f.config.variant.elastic_ep && f.config.tp * f.config.pcp > 1); }
+
+Finding elastic_gathers(const RuleFacts& f) {
+  return when(f.config.variant.elastic_ep && f.config.variant.moe_comm != MoeComm::kAllToAll);
+}
+
 std::vector<EngineRule> expert_rules() {
   const auto error = Severity::kError;
   return {
@@ -164,6 +170,28 @@ std::vector<EngineRule> expert_rules() {
        error,
        "--moe-dp-size {value} is not combined with attention DP {dpa}",
        moe_dp_attention},
+  };
+}
+
+// Which experts lie where, and how many tokens they take.
+std::vector<EngineRule> expert_slot_rules() {
+  const auto error = Severity::kError;
+  return {
+      {"sglang_capacity_factor",
+       {},
+       error,
+       "experts in SGLang take every token that picks them: it has no capacity factor when it serves",
+       capacity_asked},
+      {"sglang_elastic_groups",
+       {},
+       error,
+       "--elastic-ep-backend scales where dp = ep = tp: each GPU an attention group of its own, not tp {tp} and pcp {pcp}",
+       elastic_groups},
+      {"sglang_elastic_a2a",
+       {},
+       error,
+       "--elastic-ep-backend scales where an a2a backend (nixl) sends tokens to experts",
+       elastic_gathers},
       {"sglang_eplb_needs_ep", {}, error, "{redundant} redundant experts need --ep-size > 1", redundant_without_ep},
       {"sglang_eplb_divides",
        {},
@@ -236,7 +264,7 @@ std::vector<EngineRule> speculation_rules() {
 
 const std::vector<EngineRule>& sglang_rules() {
   static const std::vector<EngineRule> rules =
-      joined_rules({size_rules(), context_rules(), expert_rules(), alignment_rules(), speculation_rules()});
+      joined_rules({size_rules(), context_rules(), expert_rules(), expert_slot_rules(), alignment_rules(), speculation_rules()});
   return rules;
 }
 

@@ -16,6 +16,9 @@ Finding ep_size(const RuleFacts& f) {
 
 Finding sliced_with_ep(const RuleFacts& f) { return when(has_experts(f) && f.config.ep > 1 && f.config.moe_tp > 1); }
 
+// --enable-elastic-ep scales by POST /scale_elastic_ep {"new_data_parallel_size": n}.
+Finding elastic_without_dp(const RuleFacts& f) { return when(f.config.variant.elastic_ep && f.config.dpa == 1, f.config.dpa); }
+
 bool moves_tokens(const RuleFacts& f) { return f.config.dpa > 1 || (f.config.pcp > 1 && f.config.ep > 1); }
 
 // A token crosses to other ranks' experts by the EP group's collectives; which ones depends on dp.
@@ -27,9 +30,7 @@ Finding replicated_with_dp(const RuleFacts& f) {
   return when(has_experts(f) && moves_tokens(f) && f.config.variant.moe_comm == MoeComm::kReplicated);
 }
 
-}  // namespace
-
-std::vector<EngineRule> vllm_expert_rules() {
+std::vector<EngineRule> exchange_rules() {
   return {
       {"vllm_ep_size",
        {},
@@ -52,6 +53,22 @@ std::vector<EngineRule> vllm_expert_rules() {
        Severity::kError,
        "with dp {dpa} tokens reach experts by all2all or all-gather, not replicated",
        replicated_with_dp},
+  };
+}
+
+// Which experts lie where, and how many tokens they take.
+std::vector<EngineRule> slot_rules() {
+  return {
+      {"vllm_capacity_factor",
+       {},
+       Severity::kError,
+       "experts in vLLM take every token that picks them: it has no capacity factor when it serves",
+       capacity_asked},
+      {"vllm_elastic_dp",
+       {},
+       Severity::kError,
+       "--enable-elastic-ep adds and removes data-parallel ranks: it starts from 2 or more, not {value}",
+       elastic_without_dp},
       {"vllm_eplb_needs_ep",
        {},
        Severity::kError,
@@ -80,5 +97,9 @@ std::vector<EngineRule> vllm_expert_rules() {
        two_batch_without_all_to_all},
   };
 }
+
+}  // namespace
+
+std::vector<EngineRule> vllm_expert_rules() { return joined_rules({exchange_rules(), slot_rules()}); }
 
 }  // namespace shardplan

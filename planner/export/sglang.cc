@@ -47,13 +47,16 @@ void add_sizes(Arguments& out, const ParallelConfig& c) {
 void add_experts(Arguments& out, const PlanRequest& request, const ParallelConfig& c) {
   if (c.dpa > 1 && dense_width(request.model, c) == 1) out.set("--moe-dense-tp-size", 1);
   if (!request.model.is_moe()) return;
-  const char* backend = sglang_all_to_all(request.model, c, request.hardware);
+  const char* backend = c.variant.elastic_ep ? "nixl" : sglang_all_to_all(request.model, c, request.hardware);
   out.set("--ep-size", c.ep).set("--moe-a2a-backend", backend);
   if (std::string_view(backend) == "deepep") out.set("--deepep-mode", "auto");
   out.set("--moe-runner-backend", moe_runner(request.model, backend));
   if (c.moe_dp > 1) out.set("--moe-dp-size", c.moe_dp);
   if (c.variant.redundant_experts > 0) {
     out.turn_on("--enable-eplb").set("--ep-num-redundant-experts", c.variant.redundant_experts);
+  }
+  if (c.variant.elastic_ep) {
+    out.set("--elastic-ep-backend", "mooncake").turn_on("--disable-cuda-graph").set("--load-balance-method", "round_robin");
   }
   if (c.variant.overlap == Overlap::kTwoBatch) out.turn_on("--enable-two-batch-overlap");
 }
@@ -110,6 +113,10 @@ EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::stri
   if (!split.empty()) launch.environment.set("SGLANG_PP_LAYER_PARTITION", split);
   launch.image = "lmsysorg/sglang:v" + full_version(version);
   launch.notes = common_notes(request, plan, true);
+  if (c.variant.elastic_ep)
+    launch.notes.emplace_back(
+        "Mooncake and NIXL must be installed; scaling runs without CUDA graphs, which the prices do not know. Ranks to be "
+        "added are started with --elastic-ep-join-mode and --elastic-ep-join-rank-offset; --max-ep-size bounds them");
   if (launch.command.text("--moe-a2a-backend") == "deepep")
     launch.notes.emplace_back(
         "DeepEP must be installed; SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK caps tokens of one dispatch (1024 at "
@@ -140,6 +147,7 @@ ParallelConfig read(const Arguments& a, const ModelSpec& model) {
   const bool gathers = c.dpa > 1 || (c.pcp > 1 && c.moe_dp == 1);
   v.moe_comm = sends ? MoeComm::kAllToAll : gathers ? MoeComm::kAllGather : MoeComm::kReplicated;
   v.redundant_experts = a.count("--ep-num-redundant-experts", 0);
+  v.elastic_ep = a.text("--elastic-ep-backend", "none") != "none";
   if (c.dpa > 1 && c.dense_tp == 0) c.dense_tp = stage;
   return require_engine("sglang").settled(model, c);
 }
@@ -179,6 +187,8 @@ std::vector<std::string> conflicts(const Arguments& a) {
     out.emplace_back("--speculative-num-steps needs --speculative-algorithm");
   if (a.has("--speculative-algorithm") && a.has("--enable-mixed-chunk"))
     out.emplace_back("--enable-mixed-chunk is turned off by speculative decoding");
+  if (a.text("--elastic-ep-backend", "none") != "none" && !a.has("--disable-cuda-graph"))
+    out.emplace_back("--elastic-ep-backend scales with --disable-cuda-graph");
   if (a.has("--enable-eplb") && ep == 1) out.emplace_back("--enable-eplb needs --ep-size above 1");
   if (a.degree("--dcp-size") == 1 && a.text("--dcp-comm-backend", "ag_rs") != "ag_rs")
     out.emplace_back("--dcp-comm-backend needs --dcp-size above 1");

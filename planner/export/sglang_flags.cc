@@ -35,6 +35,9 @@ constexpr FlagRow kFlags[] = {
      "auto deep_gemm triton triton_kernel flashinfer_trtllm flashinfer_cutlass flashinfer_mxfp4 flashinfer_cutedsl "
      "cutlass"},
     {"--deepep-mode", kChoice, "auto normal low_latency"},
+    {"--elastic-ep-backend", kChoice, "none mooncake nixl"},
+    {"--disable-cuda-graph", kSwitch},
+    {"--load-balance-method", kChoice, "auto round_robin"},
     {"--enable-eplb", kSwitch},
     {"--ep-num-redundant-experts", kCount},
     {"--enable-two-batch-overlap", kSwitch},

@@ -51,10 +51,11 @@ void add_sizes(Arguments& out, const PlanRequest& request, const Plan& plan) {
   }
   if (request.model.is_moe() && c.ep > 1) out.turn_on("--enable-expert-parallel");
   if (names_backend(request, c)) out.set("--all2all-backend", all2all_backend(request, plan));
-  if (c.variant.redundant_experts > 0) {
+  if (c.variant.redundant_experts > 0 || c.variant.elastic_ep) {
     out.turn_on("--enable-eplb")
         .set("--eplb-config", fmt::format("{{\"num_redundant_experts\": {}}}", c.variant.redundant_experts));
   }
+  if (c.variant.elastic_ep) out.turn_on("--enable-elastic-ep").set("--data-parallel-backend", "ray");
   if (c.variant.overlap == Overlap::kTwoBatch) out.turn_on("--enable-dbo");
 }
 
@@ -81,6 +82,11 @@ void add_memory(Arguments& out, const PlanRequest& request, const Plan& plan) {
 void add_nodes(Arguments& out, const PlanRequest& request, const ParallelConfig& c) {
   const NodeSpread spread = node_spread_of(request, c);
   if (spread == NodeSpread::kOneNode) return;
+  if (c.variant.elastic_ep) {   // Ray places the ranks
+    out.set("--data-parallel-size-local", request.hardware.node.devices / (c.pp * c.pcp * c.tp));
+    out.compute("--data-parallel-address", "\"$MASTER_ADDR\"");
+    return;
+  }
   if (spread == NodeSpread::kWholeGroups) {
     const std::int64_t local = request.hardware.node.devices / (c.pp * c.pcp * c.tp);
     out.set("--data-parallel-size-local", local);
@@ -116,6 +122,12 @@ EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::stri
   launch.image = "vllm/vllm-openai:v" + full_version(version);
   launch.notes = common_notes(request, plan, true);
   launch.notes.push_back(pinned_pool(plan));
+  if (c.variant.elastic_ep) {
+    launch.notes.emplace_back(
+        "one Ray cluster over all nodes, those to be added included; start this on its first node alone. Scale with POST "
+        "/scale_elastic_ep {\"new_data_parallel_size\": N}; VLLM_ELASTIC_EP_DRAIN_REQUESTS=1 waits for running requests "
+        "(drain_timeout 120 s, then nothing is changed), else those of ranks that go are aborted");
+  }
   if (names_backend(request, c) && all2all_backend(request, plan).starts_with("deepep")) {
     const bool low_latency = all2all_backend(request, plan) == "deepep_low_latency";
     launch.notes.emplace_back(
@@ -144,6 +156,7 @@ ParallelConfig read(const Arguments& a, const ModelSpec& model) {
   const bool moved = c.dpa > 1 || (c.ep > 1 && c.pcp > 1);
   const bool gathers = a.text("--all2all-backend", kGather) == kGather;
   v.moe_comm = !moved ? MoeComm::kReplicated : gathers ? MoeComm::kAllGather : MoeComm::kAllToAll;
+  v.elastic_ep = a.has("--enable-elastic-ep");
   v.redundant_experts = a.has("--enable-eplb") ? a.count_in("--eplb-config", "num_redundant_experts") : 0;
   return c;
 }
@@ -168,6 +181,9 @@ std::vector<std::string> conflicts(const Arguments& a) {
     out.emplace_back("--nnodes needs --distributed-executor-backend mp");
   if (a.degree("--data-parallel-size-local") > a.degree("--data-parallel-size"))
     out.emplace_back("--data-parallel-size-local exceeds --data-parallel-size");
+  if (a.has("--enable-elastic-ep") && !a.has("--enable-eplb")) out.emplace_back("--enable-elastic-ep needs --enable-eplb");
+  if (a.has("--enable-elastic-ep") && a.text("--data-parallel-backend", "mp") != "ray")
+    out.emplace_back("--enable-elastic-ep scales under --data-parallel-backend ray");
   if (a.has("--enable-eplb") && !a.has("--enable-expert-parallel"))
     out.emplace_back("--enable-eplb needs --enable-expert-parallel");
   if (a.has("--speculative-config") && a.count_in("--speculative-config", "num_speculative_tokens") == 0)

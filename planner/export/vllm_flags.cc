@@ -40,6 +40,7 @@ constexpr FlagRow kFlags[] = {
      "nixl_ep flashinfer_nvlink_two_sided flashinfer_nvlink_one_sided moonep"},
     {"--enable-eplb", kSwitch},
     {"--eplb-config", kJson},
+    {"--enable-elastic-ep", kSwitch},
     {"--expert-placement-strategy", kChoice, "linear round_robin"},
     {"--enable-dbo", kSwitch},
     {"--dbo-decode-token-threshold", kCount},

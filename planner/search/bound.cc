@@ -58,7 +58,7 @@ RequestBound::RequestBound(const PlanRequest& request, const CollectivePricer& c
       scheduler_(scheduler_of(request, {}, 16384)),
       weights_(weight_parts(request.model)) {
   context_ = static_cast<double>(request.workload.isl) + static_cast<double>(request.workload.osl) / 2;
-  if (const FfnSpec* moe = moe_of(request.model); moe != nullptr) load_.emplace(request.price.expert_load, moe->experts, moe->experts_per_token, 1, 0);
+  if (const FfnSpec* moe = moe_of(request.model); moe != nullptr) load_.emplace(request.price.expert_load, moe->experts, moe->experts_per_token, 1, 0, request.fixed.variant.capacity_factor_ratio);
   token_bytes_ = static_cast<double>(request.model.hidden) * formats_of(request).activation->bits / 8;
   for (std::size_t k = 0; k < request.model.kinds.size(); ++k) {
     const auto layers = static_cast<double>(request.model.layers_of_kind(static_cast<int>(k)));
@@ -94,7 +94,7 @@ void RequestBound::add_kind(const LayerKind& kind, double layers) {
         layers_.shared_read += read;
         break;
       case ModuleFamily::kExperts:
-        layers_.experts += flops * share;
+        layers_.experts += flops * share * load_->least_kept_ratio();
         layers_.experts_read += read;
         break;
       default:
@@ -153,6 +153,7 @@ double RequestBound::slope(CollectiveKind kind, std::int64_t ranks, std::int64_t
 
 // Copies of a token that leave its rank for its experts: distinct ranks of `ep` among k experts, its own left out.
 double RequestBound::copies_sent(const ParallelConfig& c) const {
+  if (c.variant.capacity_factor_ratio > 0) return 0;   // what is dropped does not move
   const FfnSpec* moe = moe_of(request_.model);
   const auto ranks = static_cast<double>(c.ep);
   const bool uniform =

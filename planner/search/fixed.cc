@@ -53,6 +53,8 @@ const std::vector<Field>& fields() {
       variant("pcp_layout", true, &Variant::pcp_layout),
       variant("moe_comm", true, &Variant::moe_comm),
       variant("redundant_experts", false, &Variant::redundant_experts),
+      variant("capacity_factor", false, &Variant::capacity_factor_ratio),
+      variant("elastic_ep", false, &Variant::elastic_ep),
       variant("overlap", false, &Variant::overlap),
       variant("overlap_chunks", false, &Variant::overlap_chunks),
       variant("speculative_tokens", false, &Variant::speculative_tokens),

@@ -231,7 +231,7 @@ std::vector<std::string> flags_too_many(const PlanRequest& request) {
     if (enumerate_tables(free).empty()) continue;
     std::string flag = name;
     std::replace(flag.begin(), flag.end(), '_', '-');
-    const bool of_experts = flag == "ep" || flag.starts_with("moe-") || flag == "redundant-experts";
+    const bool of_experts = flag == "ep" || flag.starts_with("moe-") || flag == "redundant-experts" || flag == "capacity-factor" || flag == "elastic-ep";
     const char* const why = of_experts && !request.model.is_moe() ? ": the model has no routed experts" : "";
     texts.push_back(fmt::format("no --{}{}", flag, why));
   }

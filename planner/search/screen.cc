@@ -17,7 +17,7 @@ class Screen {
   ScreenedTable run() {
     ParallelConfig flat = out_.table;
     flat.pp_layers.clear();
-    const auto neutral = check_config(request().model, flat);  // does not look at the depth
+    const auto neutral = check_config(request().model, flat);  // hardly looks at the depth
     for (const std::int64_t pp : pipeline_depths(request(), out_.table.stage_ranks())) {
       ParallelConfig config = out_.table;
       config.pp = pp;
@@ -47,7 +47,8 @@ class Screen {
 
   [[nodiscard]] std::vector<Violation> at_depth(const ParallelConfig& config) const {
     auto found = engine_of(request()).check(request().model, config, request().hardware, version_of(request()));
-    if (found.empty() && !config.pp_layers.empty()) found = check_config(request().model, config);
+    const bool of_depth = !config.pp_layers.empty() || config.variant.elastic_ep;
+    if (found.empty() && of_depth) found = check_config(request().model, config);
     return found;
   }
 

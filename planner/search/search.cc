@@ -7,6 +7,7 @@
 #include "planner/search/pareto.h"
 #include "planner/search/passes.h"
 #include "planner/search/table_search.h"
+#include "planner/dropped_picks.h"
 #include "planner/speculation_gain.h"
 
 namespace shardplan {
@@ -23,6 +24,7 @@ PlanResult search_plans(const PlanRequest& request) {
     for (const Costed& c : keep_best(request, search.found(), search.refused())) {
       result.plans.push_back(make_plan(request, c, cluster.collectives()));
       add_speculation_gain(request, result.plans.back());
+      add_dropped_picks(request, result.plans.back());
     }
     result.rejected = search.refused().rows();
   }

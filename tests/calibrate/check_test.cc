@@ -54,7 +54,7 @@ TEST_CASE("numbers that are kept and sent in bf16 stay within what other roundin
 TEST_CASE("a check runs every strategy of the registry") {
   std::set<std::string> lowerings;
   for (const CheckCase& c : check_cases(small_models(), 4)) lowerings.insert(c.lowering);
-  CHECK(lowerings.size() == 8);
+  CHECK(lowerings.size() == 9);
 }
 
 TEST_CASE("each way to break a sharding is noticed where it can matter") {
@@ -62,12 +62,14 @@ TEST_CASE("each way to break a sharding is noticed where it can matter") {
     for (const BreakageKind& kind : breakage_kinds()) {
       const auto tamper = kind.make();
       const CheckOptions options{.storage = storage, .tamper = tamper.get(), .timeout = std::chrono::milliseconds(3000), .repeats = 1};
-      const ModelSpec model = small_dense();
-      const bool lse = std::string(kind.name) == "drop_lse";
-      const ParallelConfig config = lse ? ParallelConfig{.tp = 4, .dcp = 2} : ParallelConfig{.tp = 4};
+      const std::string name = kind.name;
+      const bool drops = name == "ignore_capacity" || name == "drop_first";
+      const ModelSpec model = drops ? small_moe() : small_dense();
+      const ParallelConfig dropping{.dpa = 4, .ep = 4, .variant = {.moe_comm = MoeComm::kAllToAll, .capacity_factor_ratio = 1}};
+      const ParallelConfig config = drops ? dropping : name == "drop_lse" ? ParallelConfig{.tp = 4, .dcp = 2} : ParallelConfig{.tp = 4};
       INFO(kind.name);
       CHECK_FALSE(run_check({"tensor_parallel", model, config}, options).holds());
-      CHECK(run_check({"tensor_parallel", model, {}}, options).holds());   // one rank sends nothing
+      CHECK(run_check({"tensor_parallel", model, {}}, options).holds());   // one rank sends nothing, and drops nothing
     }
   }
 }

@@ -1,3 +1,4 @@
+#include "costmodel/expert_capacity.h"
 #include "costmodel/expert_load.h"
 
 #include <rapidcheck.h>

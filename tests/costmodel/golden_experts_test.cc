@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "costmodel/eplb.h"
+#include "costmodel/expert_capacity.h"
 #include "costmodel/expert_load.h"
 #include "costmodel/traffic.h"
 #include "models/catalog.h"

@@ -33,8 +33,10 @@ Document why_document(const Explanation& why) {
   for (const TimeShare& share : why.shares) {
     shares.push_back({{"what", share.what}, {"seconds", share.time.value()}, {"share_ratio", share.share_ratio}});
   }
-  return {{"winner", why.winner}, {"binds", why.binds}, {"capacity", why.capacity}, {"runner_up", why.runner_up},
-          {"margin_ratio", why.margin_ratio}, {"shares", shares}};
+  Document document = {{"winner", why.winner}, {"binds", why.binds}, {"capacity", why.capacity}, {"runner_up", why.runner_up},
+                       {"margin_ratio", why.margin_ratio}, {"shares", shares}};
+  if (!why.drops.empty()) document["drops"] = why.drops;
+  return document;
 }
 
 Document sensitivity_document(const std::vector<Sensitivity>& rows) {

@@ -27,6 +27,8 @@ Document variant_document(const ParallelConfig& config) {
     variant["overlap"] = name_of(v.overlap);
     if (v.overlap == Overlap::kChunk) variant["overlap_chunks"] = v.overlap_chunks;
   }
+  if (v.elastic_ep) variant["elastic_ep"] = true;
+  if (v.capacity_factor_ratio > 0) variant["capacity_factor"] = v.capacity_factor_ratio;
   if (v.speculative_tokens > 0) variant["speculative_tokens"] = v.speculative_tokens;
   return variant;
 }

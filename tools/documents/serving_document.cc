@@ -25,6 +25,11 @@ Document speculation_document(const SpeculationGain& gain) {
 
 }  // namespace
 
+Document drops_document(const ExpertDrops& drops) {
+  return {{"capacity_factor", drops.capacity_factor_ratio}, {"tokens", drops.tokens}, {"capacity_tokens", drops.capacity},
+          {"hottest_expert_tokens", drops.hottest_tokens}, {"dropped_ratio", drops.dropped_ratio}};
+}
+
 Document serving_document(const ServingEstimate& serving) {
   Document document = {{"feasible", serving.feasible}};
   if (!serving.reason.empty()) document["reason"] = serving.reason;
@@ -44,6 +49,8 @@ Document serving_document(const ServingEstimate& serving) {
                    {"output_tokens_per_second_per_gpu", serving.output_tokens_per_second_per_gpu},
                    {"tokens_per_second_per_user", serving.tokens_per_second_per_user}});
   if (serving.speculation) document["speculation"] = speculation_document(*serving.speculation);
+  if (serving.decode_drops) document["decode_drops"] = drops_document(*serving.decode_drops);
+  if (serving.prefill_drops) document["prefill_drops"] = drops_document(*serving.prefill_drops);
   if (serving.spread.tpot > 0) {
     add_interval(document, "ttft_seconds", serving.spread.ttft);
     add_interval(document, "tpot_seconds", serving.spread.tpot);

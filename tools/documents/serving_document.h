@@ -6,6 +6,8 @@
 
 namespace shardplan {
 
+// Of a capacity factor.
+[[nodiscard]] Document drops_document(const ExpertDrops& drops);
 [[nodiscard]] Document serving_document(const ServingEstimate& serving);
 [[nodiscard]] Document simulated_document(const SimulatedServing& simulated);
 

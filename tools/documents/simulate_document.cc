@@ -28,6 +28,21 @@ Document requests_document(const SimulationResult& result) {
           {"good", result.good_requests}};
 }
 
+Document scales_document(const std::vector<ScaleRecord>& scales) {
+  Document rows = Document::array();
+  for (const ScaleRecord& s : scales) {
+    rows.push_back({{"replica", s.replica},
+                    {"groups_before", s.groups_before},
+                    {"groups", s.groups},
+                    {"asked_seconds", to_seconds(s.asked).value()},
+                    {"paused_seconds", to_seconds(s.paused).value()},
+                    {"resumed_seconds", to_seconds(s.resumed).value()},
+                    {"restarted_requests", s.restarted},
+                    {"given_up", s.given_up}});
+  }
+  return rows;
+}
+
 Document series_document(const std::vector<SeriesPoint>& series) {
   Document rows = Document::array();
   for (const SeriesPoint& p : series) {
@@ -87,6 +102,7 @@ Document result_document(const SimulationResult& result) {
           {"remote_loaded_blocks", result.remote_loaded_blocks},
           {"transferred_bytes", result.transferred_bytes_ratio},
           {"mean_requests", result.mean_requests},
+          {"scales", scales_document(result.scales)},
           {"series", series_document(result.series)}};
 }
 

@@ -48,6 +48,7 @@ Document collective_document(const CollectiveRow& row) {
 Document step_document(const StepBreakdown& step, bool intervals) {
   if (step.ops.empty()) return nullptr;
   Document document = time_document(step.time, intervals);
+  if (step.drops) document["drops"] = drops_document(*step.drops);
   document["stages"] = Document::array();
   for (const StepTime& stage : step.stages) document["stages"].push_back(time_document(stage, intervals));
   document["ops"] = Document::array();

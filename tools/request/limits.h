@@ -18,5 +18,6 @@ inline constexpr double kMostMilliseconds = 1e9;
 inline constexpr double kMostRequestsPerSecond = 1e7;
 inline constexpr double kMostGigabits = 100'000;
 inline constexpr double kMostGib = 1024;                   // of one device
+inline constexpr double kMostCapacityFactor = 1e6;
 
 }  // namespace shardplan

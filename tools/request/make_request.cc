@@ -10,6 +10,7 @@
 #include "models/catalog.h"
 #include "tools/cli/values.h"
 #include "tools/request/engine_times_file.h"
+#include "tools/request/limits.h"
 #include "tools/request/parallel_fields.h"
 
 namespace shardplan {
@@ -153,6 +154,8 @@ PlanRequest make_request(const RequestFlags& flags) {
   if (request.engine_version != flags.engine.engine_version)
     request.model.notes.push_back(fmt::format("{} {} is taken for the container of Dynamo with {} {}", request.engine->name, flags.engine.engine_version,
                                               request.engine->name, request.engine_version));
+  refuse(!flags.scale_to.empty() && !flags.parallel.config.variant.elastic_ep, "--scale-to", "is of an instance whose ranks are fixed", "--elastic-ep beside it");
+  if (!flags.scale_to.empty()) request.scale_to = parse_counts(flags.scale_to, "--scale-to", {1, kMostGpus});
   request.gpus = flags.machine.gpus.value_or(request.gpus);
   check_length(request);
   return request;

@@ -130,6 +130,28 @@ std::vector<ReplicaFault> parse_faults(const std::string& text, const ParallelCo
   return faults;
 }
 
+// "AT=RANKS,..".
+ScaleChoice make_scales(const ScaleFlags& flags, const ParallelConfig& config) {
+  const std::string where = "--scale";
+  ScaleChoice choice;
+  refuse(flags.scale.empty() && (flags.drain_seconds || flags.switch_seconds), flags.drain_seconds ? "--scale-drain" : "--scale-switch-seconds",
+         "is of no scale event", "--scale beside it");
+  if (flags.scale.empty()) return choice;
+  refuse(!config.variant.elastic_ep, "--scale", "is of an instance whose ranks are fixed", "--elastic-ep beside it");
+  for (const std::string& part : split_list(flags.scale)) {
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos) throw InputError(where, "\"" + part + "\" is no scale event", "AT=RANKS, as 60=16");
+    const std::string at = part.substr(0, equals);
+    choice.asks.push_back({.at = Seconds(at == "0" ? 0 : parse_number(at, where, {0, kMostSeconds})),
+                           .ranks = parse_count(part.substr(equals + 1), where, {1, kMostGpus})});
+    const bool in_time = choice.asks.size() < 2 || choice.asks[choice.asks.size() - 2].at <= choice.asks.back().at;
+    if (!in_time) throw InputError(where, "\"" + part + "\" is before the event ahead of it", "events in time");
+  }
+  if (flags.drain_seconds) choice.drain = Seconds(*flags.drain_seconds);
+  if (flags.switch_seconds) choice.fixed = Seconds(*flags.switch_seconds);
+  return choice;
+}
+
 SchedulingChoice make_scheduling(const SchedulingFlags& s) {
   SchedulingChoice choice;
   choice.scheduler = s.scheduler;
@@ -204,10 +226,20 @@ SimulationSettings make_simulation_settings(const RequestFlags& flags, const Par
   settings.routing.sees_groups = !s.scheduling.router_sees_instances;
   settings.tiers = make_tiers(s.tiers);
   settings.faults = parse_faults(s.faults.faults, config, decode);
+  settings.scales = make_scales(s.scales, config);
+  if (!settings.scales.asks.empty()) {
+    refuse(decode != nullptr, "--scale", "is of one pool, and there are two", "no --prefill-* and --decode-*");
+    refuse(!settings.faults.empty(), "--scale", "contradicts --faults", "one of them");
+    refuse(s.tiers.host_gb || s.tiers.remote_gb, "--scale", "contradicts lower tiers of cache", "one of them");
+    refuse(s.scheduling.draw_routing, "--scale", "contradicts --draw-routing, which is of one layout", "one of them");
+    refuse(s.capacity.find_rate, "--scale", "contradicts --find-rate", "one of them");
+  }
   settings.requeue_lost = s.faults.policy != "fail";
   settings.max_waiting = s.scheduling.max_waiting.value_or(0);
   if (s.traffic.stop_after_seconds) settings.stop_after = Seconds(*s.traffic.stop_after_seconds);
-  refuse(!s.faults.policy.empty() && settings.faults.empty(), "--fault-policy", "is of no fault", "--faults beside it");
+  refuse(s.scheduling.draw_routing && config.variant.capacity_factor_ratio > 0, "--draw-routing", "contradicts --capacity-factor, which caps the busiest rank of a step",
+         "one of them");
+  refuse(!s.faults.policy.empty() && settings.faults.empty() && settings.scales.asks.empty(), "--fault-policy", "is of no fault", "--faults or --scale beside it");
   return settings;
 }
 

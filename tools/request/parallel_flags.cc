@@ -85,6 +85,9 @@ FlagGroup expert_variants(ParallelFlags& flags) {
       choice_flag<MoeComm>("--moe-comm", "how tokens meet experts (replicated, or all_gather with dpa or pcp)", v.moe_comm,
                            {{"all_to_all", MoeComm::kAllToAll}, {"all_gather", MoeComm::kAllGather}, {"replicated", MoeComm::kReplicated}}),
       degree_flag("redundant_experts", v.redundant_experts, "spare expert slots of a layer, placed by EPLB (0)", {0, kMostGpus}),
+      {"--capacity-factor", "F", "an expert takes at most F times its even share of a step's tokens, the rest is dropped (none is)",
+       [&v](const std::string& text) { v.capacity_factor_ratio = parse_number(text, "--capacity-factor", {0, kMostCapacityFactor}); }},
+      switch_flag("--elastic-ep", "attention groups may come and go while the instance serves (--scale-to, --scale)", v.elastic_ep),
       {"--overlap", "none|chunk:N|two_batch|fused", "communication hidden behind expert compute (none)",
        [&v](const std::string& text) { store_overlap(text, v); }},
   };

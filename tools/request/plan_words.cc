@@ -105,6 +105,8 @@ void add_layout(JsonObject parallel, std::vector<Given>& out) {
       value += ":" + std::to_string(variant.integer("overlap_chunks", 1, kMostParts));
     out.push_back({flag_of(key), std::move(value)});
   }
+  if (variant.boolean_or("elastic_ep", false)) out.push_back({"--elastic-ep", std::nullopt});
+  if (const Json* factor = variant.find("capacity_factor")) out.push_back({"--capacity-factor", factor->dump()});
   for (const auto& [key, usual] :
        {std::pair{"hop_b", 1}, std::pair{"cp_interleave", 1}, std::pair{"redundant_experts", 0}}) {
     const std::int64_t value = variant.integer_or(key, usual, 0, kMostGpus);

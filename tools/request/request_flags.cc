@@ -67,6 +67,7 @@ std::vector<FlagGroup> request_flags(RequestFlags& flags, bool simulates) {
   std::vector<FlagGroup> groups = {machine_flags(flags), workload_flags(flags.workload)};
   std::vector<FlagGroup> layout = parallel_flags(flags.parallel);
   layout.back().flags.push_back(text_flag("--expert-load", "LOAD", "uniform, zipf:A, or a JSON file of counts (zipf:0.8; at speed of light uniform)", flags.expert_load));
+  layout.back().flags.push_back(text_flag("--scale-to", "RANKS,..", "what it costs an instance of --elastic-ep to go on with as many ranks (none)", flags.scale_to));
   std::move(layout.begin(), layout.end(), std::back_inserter(groups));
   groups.push_back(engine_flags(flags.engine));
   for (FlagGroup& group : groups) group = recorded(std::move(group), flags);

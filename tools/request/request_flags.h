@@ -56,6 +56,7 @@ struct RequestFlags {
   EngineFlags engine;
   ParallelFlags parallel;
   std::string expert_load;
+  std::string scale_to;
   StepFlags steps;
   SearchFlags search;
   SimulateFlags simulate;

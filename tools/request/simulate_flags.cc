@@ -92,6 +92,16 @@ FlagGroup fault_flags(FaultFlags& f) {
                                     {{"requeue", "requeue"}, {"fail", "fail"}})}};
 }
 
+FlagGroup scale_flags(ScaleFlags& s) {
+  return {"Elastic expert parallelism (--elastic-ep)",
+          {text_flag("--scale", "AT=RANKS,..", "at AT seconds each instance is asked to go on with RANKS ranks", s.scale),
+           number_flag("--scale-drain", "S",
+                       "newcomers wait and the switch waits for all requests to end, at most S seconds; else those of groups that go "
+                       "start over (--fault-policy)",
+                       s.drain_seconds, {0, kMostSeconds}),
+           number_flag("--scale-switch-seconds", "S", "communicators and CUDA graphs of a switch, assumed (10)", s.switch_seconds, {0, kMostSeconds})}};
+}
+
 void add_pool_flags(FlagGroup& group, const std::string& role, PoolFlags& p) {
   const auto add = [&](const char* degree, const char* what, std::optional<std::int64_t>& target) {
     group.flags.push_back(count_flag("--" + role + "-" + degree, what + (" of the " + role + " pool"), target, {1, kMostGpus}));
@@ -124,7 +134,7 @@ FlagGroup capacity_flags(CapacityFlags& c) {
 
 std::vector<FlagGroup> simulate_flags(RequestFlags& flags) {
   SimulateFlags& s = flags.simulate;
-  std::vector<FlagGroup> groups = {traffic_flags(s.traffic), scheduling_flags(s.scheduling), tier_flags(s.tiers), fault_flags(s.faults), pool_flags(s),
+  std::vector<FlagGroup> groups = {traffic_flags(s.traffic), scheduling_flags(s.scheduling), tier_flags(s.tiers), fault_flags(s.faults), scale_flags(s.scales), pool_flags(s),
                                    capacity_flags(s.capacity)};
   for (FlagGroup& group : groups) group = recorded(std::move(group), flags);
   return groups;

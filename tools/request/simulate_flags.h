@@ -32,6 +32,11 @@ struct FaultFlags {
   std::string faults, policy;
 };
 
+struct ScaleFlags {
+  std::string scale;
+  std::optional<double> drain_seconds, switch_seconds;
+};
+
 // Degrees of one pool; what is not given is the common flag's, replicas 1.
 struct PoolFlags {
   std::optional<std::int64_t> replicas, tp, pp, dpa, pcp, dcp, ep, moe_tp;
@@ -48,6 +53,7 @@ struct SimulateFlags {
   SchedulingFlags scheduling;
   TierFlags tiers;
   FaultFlags faults;
+  ScaleFlags scales;
   PoolFlags prefill, decode;
   CapacityFlags capacity;
 };

@@ -11,7 +11,6 @@ struct Row {
   bool simulated = false;  // `simulate` knows it
 };
 constexpr Row kRows[] = {
-    {"--capacity-factor", "experts that drop no token"},
     {"--prefill-replicas", "one pool that serves both phases", true},
     {"--prefill-tp", "one pool that serves both phases", true},
     {"--prefill-pp", "one pool that serves both phases", true},

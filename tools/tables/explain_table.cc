@@ -53,7 +53,7 @@ std::string changes_list(const std::vector<std::string>& changes) {
 std::string explain_table(const ExplainAnswer& answer) {
   const Explanation& e = answer.why;
   std::string text = e.found ? "The winner\n" + sentence(e.winner) + sentence(e.runner_up) : "No plan meets what was asked.\n";
-  if (e.found) text += "\nWhat binds it\n" + sentence(e.binds) + sentence(e.capacity);
+  if (e.found) text += "\nWhat binds it\n" + sentence(e.binds) + sentence(e.capacity) + sentence(e.drops);
   text += shares_table(e.shares);
   if (answer.winner.lowered) text += "\n" + movement_table(data_movement(answer.request, answer.winner.plan));
   text += changes_list(e.nearest_feasible) + sensitivity_table(e.sensitivity);

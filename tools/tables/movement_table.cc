@@ -1,5 +1,7 @@
 #include "tools/tables/movement_table.h"
 
+#include <fmt/format.h>
+
 #include "base/table.h"
 #include "base/units.h"
 #include "tools/tables/numbers.h"
@@ -22,7 +24,11 @@ std::string movement_table(const std::vector<DataMovement>& rows) {
     table.add_row(
         {row.what, row.from, row.to, row.per, bytes, row.link, time_text(row.time), row.critical ? "critical" : ""});
   }
-  return table.text(2);
+  std::string text = table.text(2);
+  for (const DataMovement& row : rows) {   // a scale event is explained, not only counted
+    if (row.per.starts_with("scaling")) text += fmt::format("  {}: {}: {}\n", row.per, row.what, row.note);
+  }
+  return text;
 }
 
 }  // namespace shardplan

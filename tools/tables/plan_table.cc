@@ -7,6 +7,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "planner/objective.h"
+#include "planner/dropped_picks.h"
 #include "planner/speculation_gain.h"
 #include "tools/tables/estimate_table.h"
 #include "tools/tables/limit.h"
@@ -114,6 +115,8 @@ std::string plan_table(const PlanRequest& request, const PlanResult& result) {
   text += result.plans.empty() ? nothing_found(result) : "\n" + ranked_table(request, result);
   if (!result.plans.empty() && result.plans.front().serving.speculation)
     text += fmt::format("  drafts of the first: {}\n", speculation_text(result.plans.front().serving));
+  if (!result.plans.empty() && result.plans.front().serving.decode_drops)
+    text += fmt::format("  decode steps of the first: {}\n", dropped_text(result.plans.front().serving.decode_drops));
   text += verified(result) + pareto_table(request, result) + rejection_table(result.rejected);
   const SearchStats& s = result.stats;
   const char* const rest = s.fitting < s.legal ? "; the rest do not fit in memory, or a bound rules them out" : "";

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/units.h"
+#include "planner/dropped_picks.h"
 #include "planner/speculation_gain.h"
 #include "tools/tables/numbers.h"
 
@@ -47,6 +48,8 @@ std::string serving_table(const ServingEstimate& s, const Workload& workload, st
                       short_number(s.output_tokens_per_second_per_gpu));
   text += goes_on ? fmt::format(", {} per user\n", short_number(s.tokens_per_second_per_user)) : "\n";
   if (s.speculation) text += fmt::format("  drafts      {}\n", speculation_text(s));
+  if (s.decode_drops) text += fmt::format("  dropped     {} (decode)\n", dropped_text(s.decode_drops));
+  if (s.prefill_drops) text += fmt::format("              {} (prompts)\n", dropped_text(s.prefill_drops));
   if (s.spread.tpot > 0) {
     text += fmt::format("  intervals   TTFT {}{}, per GPU {} to {} tokens/s (p10 to p90)\n", range_of(s.ttft, s.spread.ttft),
                         goes_on ? ", TPOT " + range_of(s.tpot, s.spread.tpot) : "", short_number(s.output_tokens_per_second_per_gpu / wide(s.spread.end_to_end)),

@@ -50,6 +50,17 @@ std::string requests_line(const SimulateAnswer& answer, const SimulationResult& 
   return text + fmt::format("; {}\n", counted(r.requests.preempted, "preemption"));
 }
 
+std::string scale_lines(const SimulationResult& r) {
+  std::string text;
+  for (const ScaleRecord& s : r.scales) {
+    text += fmt::format("  scaled      {} groups to {}, asked for at {}: ", s.groups_before, s.groups, format_seconds(to_seconds(s.asked)));
+    text += s.given_up ? "given up, requests did not end in time\n"
+                       : fmt::format("nothing served from {} to {}, {} started over\n", format_seconds(to_seconds(s.paused)), format_seconds(to_seconds(s.resumed)),
+                                     counted(s.restarted, "request"));
+  }
+  return text;
+}
+
 std::string throughput_lines(const SimulateAnswer& answer, const SimulationResult& r) {
   const ParallelConfig& config = answer.estimate.config;
   const auto gpus = static_cast<double>(answer.gpus());
@@ -125,7 +136,7 @@ std::string simulate_table(const SimulateAnswer& answer, const RequestFlags& fla
   const std::string& asked = flags.simulate.scheduling.scheduler;
   const std::string scheduler = asked.empty() ? scheduler_of_engine(estimate.request) : asked;
   text += fmt::format("\nSimulated under the {} scheduler: {}; {}\n", scheduler, load_text(answer), lengths_text(answer));
-  text += requests_line(answer, *answer.result) + throughput_lines(answer, *answer.result) + "\n" + times_table(answer, *answer.result);
+  text += requests_line(answer, *answer.result) + scale_lines(*answer.result) + throughput_lines(answer, *answer.result) + "\n" + times_table(answer, *answer.result);
   if (!answer.recorded.empty()) text += recorded_lines(errors_of(answer.recorded));
   if (answer.not_kept > 0) {
     text += fmt::format("\n  of single requests the first {} are kept: plots and comparisons with a log leave out {} more\n",

@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "planner/dropped_picks.h"
 #include "tools/tables/numbers.h"
 
 namespace shardplan {
@@ -85,7 +86,8 @@ std::string collectives_table(const StepBreakdown& step) {
 
 std::string step_table(const std::string& title, const StepBreakdown& step) {
   if (step.ops.empty()) return "";
-  return fmt::format("{}: {}\n{}{}", title, sum_line(step.time), ops_table(step), collectives_table(step));
+  const std::string drops = step.drops ? fmt::format("  {}\n", dropped_text(step.drops)) : "";
+  return fmt::format("{}: {}\n{}{}{}", title, sum_line(step.time), drops, ops_table(step), collectives_table(step));
 }
 
 }  // namespace shardplan
