@@ -9,6 +9,8 @@
 #include <shared_mutex>
 #include <tuple>
 
+#include "costmodel/collectives/nccl_tuner.h"
+
 namespace shardplan {
 namespace {
 
@@ -66,10 +68,11 @@ struct CollectiveCurve::Impl {
   TokenCopies tokens;
   bool graph_captured = true;
   std::string source;
+  bool symmetric = false;
   mutable std::array<std::atomic<double>, kPoints> grid;
 
   [[nodiscard]] CollectivePrice direct(double message) const {
-    return price_collective({kind, message, message * sent_ratio, moves_tokens(kind) ? tokens.captured : graph_captured, source, message * tokens.token_ratio, tokens.experts_per_token},
+    return price_collective({kind, message, message * sent_ratio, moves_tokens(kind) ? tokens.captured : graph_captured, source, message * tokens.token_ratio, tokens.experts_per_token, symmetric},
                             *links, *hardware, mode);
   }
   [[nodiscard]] double at(int point) const {
@@ -109,7 +112,7 @@ struct CollectivePricer::Impl {
   KernelPricer kernels;
   std::shared_mutex mutex;  // of both maps: a search looks up far more often than it adds
   std::map<GroupShape, std::unique_ptr<GroupLinks>> links;
-  std::map<std::tuple<CollectiveKind, double, TokenCopies, GroupShape>, std::unique_ptr<CollectiveCurve>> curves;
+  std::map<std::tuple<CollectiveKind, double, TokenCopies, GroupShape, bool>, std::unique_ptr<CollectiveCurve>> curves;
 
   const GroupLinks& links_of(const GroupShape& shape) {
     auto& entry = links[shape];
@@ -136,8 +139,9 @@ const HardwareProfile& CollectivePricer::hardware() const { return impl_->hardwa
 PriceMode CollectivePricer::mode() const { return impl_->mode; }
 const KernelPricer& CollectivePricer::kernels() const { return impl_->kernels; }
 
-const CollectiveCurve& CollectivePricer::curve(CollectiveKind kind, const GroupShape& group, double sent_ratio, const TokenCopies& tokens) const {
-  const auto key = std::make_tuple(kind, sent_ratio, tokens, group);
+const CollectiveCurve& CollectivePricer::curve(CollectiveKind kind, const GroupShape& group, double sent_ratio, const TokenCopies& tokens,
+                                               bool own_kernel) const {
+  const auto key = std::make_tuple(kind, sent_ratio, tokens, group, own_kernel);
   {
     const std::shared_lock lock(impl_->mutex);
     const auto found = impl_->curves.find(key);
@@ -154,6 +158,9 @@ const CollectiveCurve& CollectivePricer::curve(CollectiveKind kind, const GroupS
     curve->sent_ratio = sent_ratio;
     curve->tokens = tokens;
     curve->graph_captured = impl_->graph_captured;
+    const int from = impl_->kernels.options().symmetric_from_ranks;
+    const auto arch = nccl_arch(impl_->hardware.device);
+    curve->symmetric = !own_kernel && from > 0 && curve->links->ranks >= from && arch && *arch >= NcclArch::kHopper;
     const std::vector<std::string>& libraries = impl_->kernels.options().libraries;
     curve->source = libraries.empty() ? "" : libraries.front();
     entry = std::make_unique<CollectiveCurve>(std::move(curve));

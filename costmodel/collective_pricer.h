@@ -59,8 +59,9 @@ class CollectivePricer {
   [[nodiscard]] const HardwareProfile& hardware() const;
   [[nodiscard]] PriceMode mode() const;
   [[nodiscard]] const KernelPricer& kernels() const;   // of the same machine
-  // The curve of (kind, group, ratio); lives as long as the pricer.
-  [[nodiscard]] const CollectiveCurve& curve(CollectiveKind kind, const GroupShape& group, double sent_ratio, const TokenCopies& tokens = {}) const;
+  // The curve of (kind, group, ratio); lives as long as the pricer. `own_kernel`: the engine's own, whatever NCCL has.
+  [[nodiscard]] const CollectiveCurve& curve(CollectiveKind kind, const GroupShape& group, double sent_ratio, const TokenCopies& tokens = {},
+                                             bool own_kernel = false) const;
 
  private:
   struct Impl;

@@ -227,19 +227,22 @@ CompiledGraph::CompiledGraph(const StepGraph& graph, const CompileFor& target, S
     }
     if (compiled.work || compiled.traffic) nodes_.push_back(std::move(compiled));
   }
-  if (!target.fused.limits.empty()) fuse_norms(target.fused);
+  if (!target.fused.limits.empty()) fuse_norms(target, device_axes);
 }
 
-void CompiledGraph::fuse_norms(const FusedAllReduce& fused) {
+void CompiledGraph::fuse_norms(const CompileFor& target, const std::vector<GroupShape::Axis>& axes) {
   for (CompiledNode& reduce : nodes_) {
     const Node& node = graph_->nodes[static_cast<std::size_t>(reduce.node)];
     if (node.kind != NodeKind::kAllReduce) continue;
-    const double limit = fused.limit_of(reduce.traffic->form.group_size);
+    const double limit = target.fused.limit_of(reduce.traffic->form.group_size);
     const std::int32_t norm = limit > 0 ? norm_behind(*graph_, node.outputs[0]) : -1;
     const auto compiled = std::find_if(nodes_.begin(), nodes_.end(), [norm](const CompiledNode& n) { return n.node == norm; });
     if (norm < 0 || compiled == nodes_.end() || !compiled->work) continue;
+    const TrafficForm& form = reduce.traffic->form;
+    const double ratio = form.message_ratio > 0 ? std::max(form.sent_ratio, form.received_ratio) / form.message_ratio : 0;
+    reduce.traffic->fused = &target.collectives.curve(form.kind, group_shape(*graph_, node.group, axes), ratio, {}, true);
     reduce.traffic->fused_limit = limit;
-    compiled->work->fused = {reduce.traffic->symbol, reduce.traffic->form.message_ratio, limit};
+    compiled->work->fused = {reduce.traffic->symbol, form.message_ratio, limit};
   }
 }
 
@@ -309,7 +312,7 @@ double CompiledGraph::model_seconds(const CompiledWork& work, const SymbolTable:
 double CompiledGraph::traffic_seconds(const CompiledTraffic& traffic, const SymbolTable::Values& values, double share) const {
   const double message = moved_bytes(traffic.form, experts_, share * values[static_cast<std::size_t>(traffic.symbol)]).busiest;
   if (message <= 0) return 0;
-  return values.factors[index_of(StepPart::kCollective)] * static_cast<double>(traffic.hops) * traffic.curve_of(values).time(message).value();
+  return values.factors[index_of(StepPart::kCollective)] * static_cast<double>(traffic.hops) * traffic.curve_of(values, message).time(message).value();
 }
 
 void CompiledGraph::add_node(const CompiledNode& node, const SymbolTable::Values& values, const SymbolTable::Values& means,
@@ -410,8 +413,8 @@ void CompiledGraph::describe(const SymbolTable::Values& values, const SymbolTabl
     const double units = values[static_cast<std::size_t>(node.traffic->symbol)];
     const MovedBytes moved = moved_bytes(node.traffic->form, experts_, units);
     if (moved.message <= 0) continue;
-    const CollectivePrice price = node.traffic->curve_of(values).direct(moved.busiest);
-    out.collectives.push_back({std::string(prefix) + graph_->tensor_of(source.inputs[0]).name, node_kind_name(source.kind), std::string(price.algorithm) + (moved.message <= node.traffic->fused_limit ? "+norm" : ""),
+    const CollectivePrice price = node.traffic->curve_of(values, moved.busiest).direct(moved.busiest);
+    out.collectives.push_back({std::string(prefix) + graph_->tensor_of(source.inputs[0]).name, node_kind_name(source.kind), std::string(price.algorithm) + (node.traffic->is_fused(moved.message) ? "+norm" : ""),
                                node.traffic->form.group_size, count, moved.message, moved.sent,
                                node.traffic->lse_ratio * units, Seconds(traffic_seconds(*node.traffic, values, 1)), price.spread});
   }

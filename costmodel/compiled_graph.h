@@ -70,12 +70,15 @@ struct CompiledWork {
 struct CompiledTraffic {
   const CollectiveCurve* curve = nullptr;
   const CollectiveCurve* captured = nullptr;  // of a captured step, where that is another
-  double fused_limit = 0;                     // bytes up to which an all-reduce and the norm behind it are one kernel
+  const CollectiveCurve* fused = nullptr;     // of an all-reduce that is one kernel with the norm behind it
+  double fused_limit = 0;                     // up to so many bytes
   std::int32_t symbol = 0;
   TrafficForm form;
   double lse_ratio = 0;          // LSE bytes per unit, of the sent bytes
   std::int64_t hops = 1;         // ring: blocks sent one after the other
-  [[nodiscard]] const CollectiveCurve& curve_of(const SymbolTable::Values& values) const {
+  [[nodiscard]] bool is_fused(double message) const { return fused != nullptr && message <= fused_limit; }
+  [[nodiscard]] const CollectiveCurve& curve_of(const SymbolTable::Values& values, double message) const {
+    if (is_fused(message)) return *fused;
     return values.captured && captured != nullptr ? *captured : *curve;
   }
 };
@@ -120,7 +123,7 @@ class CompiledGraph {
   [[nodiscard]] double model_seconds(const CompiledWork& work, const SymbolTable::Values& values, double share) const;
   [[nodiscard]] double traffic_seconds(const CompiledTraffic& traffic, const SymbolTable::Values& values, double share) const;
   [[nodiscard]] Pair pair(const SymbolTable::Values& values, const SymbolTable::Values& means, double parts, bool experts) const;
-  void fuse_norms(const FusedAllReduce& fused);
+  void fuse_norms(const CompileFor& target, const std::vector<GroupShape::Axis>& axes);
   void add_node(const CompiledNode& node, const SymbolTable::Values& values, const SymbolTable::Values& means, StepTime& total) const;
   void apply_overlaps(const SymbolTable::Values& values, const SymbolTable::Values& means, StepTime& total) const;
 

@@ -18,6 +18,7 @@ namespace shardplan {
 struct KernelOptions {
   std::vector<std::string> libraries;     // whose rows are taken where the profile has them, first to last: "trtllm"
   bool quantisation_apart = false;        // the activations are quantised by a kernel of their own before each product
+  int symmetric_from_ranks = 0;           // groups from so many ranks on register their buffers with NCCL; 0: none does
 };
 
 // Microseconds over a count of rows: grid points per octave from 1 to 2^17, a straight line between them and beyond. Never falls.

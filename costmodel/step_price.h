@@ -78,6 +78,7 @@ struct PriceOptions {
   PriceMode mode = PriceMode::kCalibrated;   // of the CollectivePricer that the StepPricer is given
   ExpertLoad expert_load;
   FusedAllReduce fused_all_reduce;           // left alone at speed of light
+  bool symmetric_memory = false;             // buffers are registered with NCCL; likewise
   StepFactors factors;                       // of the engine's kernels; left alone at speed of light
 };
 

@@ -15,7 +15,7 @@ class Cluster {
   // Of at least `gpus` devices. `request` must outlive it.
   Cluster(const PlanRequest& request, std::int64_t gpus)
       : fabric_(request.hardware, gpus),
-        collectives_(request.hardware, fabric_, request.price.mode, true, {.libraries = kernel_libraries(request)}) {}
+        collectives_(request.hardware, fabric_, request.price.mode, true, kernel_options(request)) {}
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 

@@ -31,9 +31,12 @@ std::string version_of(const PlanRequest& request) {
   return request.engine_version.empty() ? engine_of(request).default_version : request.engine_version;
 }
 
-std::vector<std::string> kernel_libraries(const PlanRequest& request) {
+KernelOptions kernel_options(const PlanRequest& request) {
   const Engine& engine = engine_of(request);
-  return engine.kernel_libraries == nullptr ? std::vector<std::string>{} : engine.kernel_libraries(version_of(request));
+  KernelOptions options;
+  if (engine.kernel_libraries != nullptr) options.libraries = engine.kernel_libraries(version_of(request));
+  if (request.price.symmetric_memory) options.symmetric_from_ranks = engine.symmetric_from_ranks;
+  return options;
 }
 
 GraphFormats formats_of(const PlanRequest& request) {
@@ -45,6 +48,7 @@ EngineMemory memory_of(const PlanRequest& request, const ParallelConfig& config)
   EngineMemory memory = engine_of(request).memory(request.model, config, request.hardware, version_of(request));
   if (request.memory_fraction_ratio > 0) memory.memory_fraction_ratio = request.memory_fraction_ratio;
   memory.held = request.memory_held;
+  if (request.price.symmetric_memory) memory.communicators += engine_of(request).symmetric_pool;
   if (request.block_size > 0) memory.block_size = request.block_size;
   return memory;
 }

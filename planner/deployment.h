@@ -28,7 +28,7 @@ struct Setting {
 // The engine's version as given, or its default; "" for neutral.
 [[nodiscard]] std::string version_of(const PlanRequest& request);
 // Whose kernels its engine runs.
-[[nodiscard]] std::vector<std::string> kernel_libraries(const PlanRequest& request);
+[[nodiscard]] KernelOptions kernel_options(const PlanRequest& request);
 [[nodiscard]] GraphFormats formats_of(const PlanRequest& request);
 [[nodiscard]] EngineMemory memory_of(const PlanRequest& request, const ParallelConfig& config);
 [[nodiscard]] SchedulerDefaults scheduler_of(const PlanRequest& request, const ParallelConfig& config,

@@ -50,6 +50,10 @@ struct Engine {
   std::vector<std::string> (*kernel_libraries)(const std::string& version) = nullptr;
   // All-reduces that it runs as one kernel with the norm behind them. nullptr: none.
   FusedAllReduce (*fused_all_reduce)(const ModelSpec&, const ParallelConfig&, const HardwareProfile&, const std::string& version) = nullptr;
+  // Of --symmetric-memory: the groups that register their buffers, from so many ranks on (0: it cannot), and what a rank
+  // sets aside for them.
+  int symmetric_from_ranks = 0;
+  Bytes symmetric_pool;
   // The engine's release inside a container that is tagged otherwise; "" where `tag` is a release of its own. nullptr: all are.
   std::string (*release_inside)(const std::string& tag) = nullptr;
   // What was run from a month on, oldest first; of points that name a day and no release.

@@ -117,8 +117,11 @@ void scale_to_replicas(ServingEstimate& out, std::int64_t replicas) {
 }
 
 bool meets(const ServingEstimate& e, const Targets& targets) {
-  return e.feasible && (!targets.ttft || e.ttft <= *targets.ttft) && (!targets.tpot || e.tpot <= *targets.tpot) &&
-         (!targets.e2e || e.e2e <= *targets.e2e);
+  const auto within = [&targets](Seconds value, double spread, const std::optional<Seconds>& target) {
+    return !target || value * std::exp(targets.deviations * spread) <= *target;
+  };
+  return e.feasible && within(e.ttft, e.spread.ttft, targets.ttft) && within(e.tpot, e.spread.tpot, targets.tpot) &&
+         within(e.e2e, e.spread.end_to_end, targets.e2e);
 }
 
 }  // namespace
@@ -139,15 +142,20 @@ ServingEstimate estimate_serving(const ServingInput& input, const Workload& work
 
 double best_concurrency(const ServingInput& input, const Workload& workload, const Targets& targets) {
   SteadyState state(input, workload);
+  const auto holds = [&](double requests) {
+    ServingEstimate estimate = state.closed(requests);
+    if (targets.deviations > 0 && estimate.feasible) estimate.spread = serving_spread(input, workload, estimate);
+    return meets(estimate, targets);
+  };
   const double cap = std::floor(running_limit(input, workload).requests);
-  if (cap < 1 || !meets(state.closed(1), targets)) return 0;
+  if (cap < 1 || !holds(1)) return 0;
   double low = 1;
   double high = cap;
-  if (meets(state.closed(high), targets)) return high;
+  if (holds(high)) return high;
   while (high - low > std::max(0.5, low / 64)) {   // latency grows with the requests at work
     const double middle = std::floor((low + high) / 2);
     if (middle <= low) break;
-    (meets(state.closed(middle), targets) ? low : high) = middle;
+    (holds(middle) ? low : high) = middle;
   }
   return low;
 }

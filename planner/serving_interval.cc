@@ -85,6 +85,15 @@ EngineTimes moved(const EngineTimes& times, TimeTerm term) {
 
 }  // namespace
 
+double deviations_of(double probability) {
+  double low = -8, high = 8;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(-middle / std::sqrt(2.0)) / 2 < probability ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
 LogSpread spread_of(const LoopSteps& steps, const EngineTimes& times, const LoopTraffic& traffic) {
   Sum sum(steps, times, traffic);
   const bool settled = times.spread[static_cast<std::size_t>(TimeTerm::kDecode)] > 0;

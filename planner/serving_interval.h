@@ -20,6 +20,9 @@ struct LogSpread {
 
 inline constexpr double kP90 = 1.2815515655446004;  // standard deviations from the median to p90
 
+// Standard deviations below which a normal variable stays with this probability, in (0, 1).
+[[nodiscard]] double deviations_of(double probability);
+
 [[nodiscard]] LogSpread spread_of(const LoopSteps& steps, const EngineTimes& times, const LoopTraffic& traffic);
 
 }  // namespace shardplan

@@ -26,6 +26,8 @@ struct Targets {
   std::optional<Seconds> ttft;
   std::optional<Seconds> tpot;
   std::optional<Seconds> e2e;
+  // Kept with so many standard deviations of the prediction to spare (deviations_of a confidence); 0: by the prediction itself.
+  double deviations = 0;
 };
 
 }  // namespace shardplan

@@ -17,6 +17,7 @@ namespace shardplan {
 // Bytes of a rank's tokens that cross to other domains, one copy for each domain with one of a token's experts.
 [[nodiscard]] double domain_copies(const CollectiveRequest& request, const GroupLinks& links);
 [[nodiscard]] CollectiveAlgorithm two_shot_algorithm();
+[[nodiscard]] CollectiveAlgorithm symmetric_algorithm();
 [[nodiscard]] CollectiveAlgorithm hierarchical_algorithm();
 [[nodiscard]] CollectiveAlgorithm pairwise_algorithm();
 [[nodiscard]] CollectiveAlgorithm hierarchical_all_to_all_algorithm();

@@ -35,9 +35,13 @@ CollectiveRequest completed(CollectiveRequest request, int ranks) {
   return request;
 }
 
+// Not measured: NCCL's own estimate.
+constexpr Spread kEstimated{0.7, 1.4};
+
 // Of the row that the price rests on most.
 Spread spread_of(std::string_view algorithm, const CollectiveRequest& request, const GroupLinks& links, const HardwareProfile& profile) {
   if (algorithm == "ep_low_latency") return collective_coefficients(profile, (links.nodes > 1 ? "inter.ll_" : "ll_") + std::string(collective_name(request.kind))).spread;
+  if (algorithm == "symmetric") return kEstimated;
   if (links.nodes > 1) return across(request.kind, profile).spread;
   if (algorithm == "one_shot" || algorithm == "two_shot") return collective_coefficients(profile, "graph_all_reduce", request.source).spread;
   if (algorithm == "nvls") return collective_coefficients(profile, "nvls_all_reduce").spread;
@@ -80,7 +84,7 @@ std::string_view collective_name(CollectiveKind kind) {
 const std::vector<CollectiveAlgorithm>& collective_algorithms() {
   static const std::vector<CollectiveAlgorithm> algorithms{
       ring_algorithm(),     tree_algorithm(),         nvls_algorithm(),     one_shot_algorithm(),
-      two_shot_algorithm(), hierarchical_algorithm(), pairwise_algorithm(), hierarchical_all_to_all_algorithm(),
+      two_shot_algorithm(), symmetric_algorithm(), hierarchical_algorithm(), pairwise_algorithm(), hierarchical_all_to_all_algorithm(),
       p2p_algorithm(),      ep_normal_algorithm(),    ep_low_latency_algorithm()};
   return algorithms;
 }

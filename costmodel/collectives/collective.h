@@ -34,13 +34,14 @@ struct CollectiveRequest {
   std::string_view source;     // whose custom kernels, where the profile tells: "trtllm"
   double token_bytes = 0;      // kDispatch, kCombine: a rank's tokens, each counted once; 0: as an all-to-all
   double experts_per_token = 1;
+  bool symmetric = false;      // buffers are registered for NCCL's symmetric-memory kernels, which the machine has
 };
 
 // Expected number of `groups` equal groups that `picks` even picks fall into: of the ranks, or domains, that a token goes to.
 [[nodiscard]] double distinct_groups(double groups, double picks);
 
 struct CollectiveAlgorithm {
-  std::string_view name;  // "ring", "tree", "nvls", "one_shot", "two_shot", "hierarchical", "pairwise", "p2p",
+  std::string_view name;  // "ring", "tree", "nvls", "one_shot", "two_shot", "symmetric", "hierarchical", "pairwise", "p2p",
                           // "ep_normal", "ep_low_latency"
   std::string_view help;  // one line, with the formula's source
   bool (*applies)(const CollectiveRequest&, const GroupLinks&);

@@ -65,11 +65,20 @@ double kernel_us(NcclArch arch, double n, CollectiveKind kind, const Kernel& ker
 
 }  // namespace
 
-SymmetricPrediction nccl_symmetric(NcclArch arch, int ranks, CollectiveKind kind, double bytes) {
+std::optional<NcclArch> nccl_arch(const DeviceSpec& device) {
+  const std::string& name = device.architecture;
+  if (name == "ampere") return NcclArch::kAmpere;
+  if (name == "hopper") return NcclArch::kHopper;
+  if (name == "blackwell" || name == "blackwell-ultra") return NcclArch::kBlackwell;
+  return std::nullopt;
+}
+
+SymmetricPrediction nccl_symmetric(NcclArch arch, int ranks, CollectiveKind kind, double bytes, bool multicast) {
   ensure(arch >= NcclArch::kHopper && ranks >= 2, "symmetric kernels run on Hopper and later, over two ranks and more");
   SymmetricPrediction best;
   double least = 0;
   for (const Kernel& kernel : kernels_of(kind)) {
+    if (kernel.multicast && !multicast) continue;
     const int wide = arch == NcclArch::kHopper ? 16 : 32;
     const int most = kernel.multicast && !kernel.low_latency ? (wide + ranks - 1) / ranks : kMostBlocks;
     const double enough = kEnough * kernel_us(arch, ranks, kind, kernel, bytes, most);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "costmodel/collectives/collective.h"
@@ -60,7 +61,10 @@ struct SymmetricPrediction {
   int blocks = 0;
 };
 // `bytes`: of one rank's argument (its part of an all-gather or a reduce-scatter, the whole of an all-reduce). One domain,
-// Hopper and Blackwell.
-[[nodiscard]] SymmetricPrediction nccl_symmetric(NcclArch arch, int ranks, CollectiveKind kind, double bytes);
+// Hopper and Blackwell; `multicast`: the domain's switch multicasts and reduces.
+[[nodiscard]] SymmetricPrediction nccl_symmetric(NcclArch arch, int ranks, CollectiveKind kind, double bytes, bool multicast = true);
+
+// Nothing for devices that NCCL is not tuned for: other makers', and cards without a scale-up fabric.
+[[nodiscard]] std::optional<NcclArch> nccl_arch(const DeviceSpec& device);
 
 }  // namespace shardplan

@@ -40,6 +40,8 @@ Engine rtp_llm_engine() {
   engine.memory = memory;
   engine.scheduler = scheduler;
   engine.device_order = DeviceOrder::kStageMajor;
+  engine.symmetric_from_ranks = 0;
+  engine.releases = {};
   return engine;
 }
 

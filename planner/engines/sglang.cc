@@ -158,6 +158,8 @@ Engine sglang_engine() {
           .settle = settle,
           .kernel_libraries = kernel_libraries,
           .fused_all_reduce = fused_all_reduce,
+          .symmetric_from_ranks = 2,
+          .symmetric_pool = Bytes(4'000'000'000),
           .releases = {{"2025-08", "0.5.1"}, {"2025-09", "0.5.2"}, {"2025-11", "0.5.5"}, {"2025-12", "0.5.6"}, {"2026-01", "0.5.8"}, {"2026-03", "0.5.9"}},
           .oldest_version = "0.5.10",
           .newest_version = "0.5.20"};

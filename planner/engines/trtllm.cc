@@ -83,6 +83,7 @@ Engine trtllm_engine() {
           .settle = settle,
           .kernel_libraries = kernel_libraries,
           .fused_all_reduce = fused_all_reduce,
+          .symmetric_from_ranks = 2,
           .release_inside = release_inside,
           .releases = {{"2025-07", "1.0"}, {"2025-09", "1.1"}, {"2025-12", "1.2"}, {"2026-02", "1.3"}},
           .oldest_version = "1.2",

@@ -193,6 +193,7 @@ Engine vllm_engine() {
           .device_order = DeviceOrder::kGroupMajor,
           .kernel_libraries = kernel_libraries,
           .fused_all_reduce = fused_all_reduce,
+          .symmetric_from_ranks = 4,   // smaller groups keep to its own kernels
           .releases = {{"2025-09", "0.10.2"}, {"2025-12", "0.12"}, {"2026-01", "0.14"}, {"2026-02", "0.15"}, {"2026-03", "0.17"}, {"2026-04", "0.19"}},
           .oldest_version = "0.19",
           .newest_version = "0.31"};

@@ -105,6 +105,7 @@ EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::stri
   add_experts(launch.command, request, c);
   add_speculation(launch.command, request.model, c);
   add_memory(launch.command, request, plan, version);
+  if (request.price.symmetric_memory) launch.command.turn_on("--enable-symm-mem");
   if (nodes_of(request, c) > 1) {
     launch.command.set("--nnodes", nodes_of(request, c)).compute("--node-rank", "\"$NODE\"");
     launch.command.compute("--dist-init-addr", "\"$MASTER_ADDR:20000\"");

@@ -41,6 +41,7 @@ constexpr FlagRow kFlags[] = {
     {"--enable-eplb", kSwitch},
     {"--ep-num-redundant-experts", kCount},
     {"--enable-two-batch-overlap", kSwitch},
+    {"--enable-symm-mem", kSwitch},
     {"--enable-single-batch-overlap", kSwitch},
     {"--speculative-algorithm", kChoice, "EAGLE NEXTN"},
     {"--speculative-num-steps", kCount, "", 1, 16},

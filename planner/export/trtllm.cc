@@ -80,6 +80,7 @@ EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::stri
   launch.config_flag = "--config";
   add_sizes(launch.config, request, c);
   add_memory(launch.config, request, plan);
+  if (request.price.symmetric_memory) launch.config.set("allreduce_strategy", "NCCL_SYMMETRIC");
   const std::string split = own_split(request, plan, "trtllm");
   if (!split.empty()) launch.config.set("pp_partition", split);
   if (request.model.is_moe() && c.dpa > 1) launch.environment.set("TRTLLM_FORCE_COMM_METHOD", comm_method(request, c));

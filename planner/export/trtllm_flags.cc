@@ -63,6 +63,7 @@ constexpr FlagRow kFlags[] = {
      0,
      {},
      kYaml},
+    {"allreduce_strategy", kChoice, "AUTO NCCL UB MINLATENCY ONESHOT TWOSHOT LOWPRECISION MNNVL NCCL_SYMMETRIC", 0, 0, {}, kYaml},
     {"pp_partition", kCounts, "", 1, 10'000, {}, kYaml},
 };
 

@@ -118,6 +118,7 @@ EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::stri
   add_nodes(launch.command, request, c);
   const std::string split = own_split(request, plan, "vllm");
   if (!split.empty()) launch.environment.set("VLLM_PP_LAYER_PARTITION", split);
+  if (request.price.symmetric_memory) launch.environment.set("VLLM_USE_NCCL_SYMM_MEM", 1).set("NCCL_NVLS_ENABLE", 1).set("NCCL_CUMEM_ENABLE", 1);
   launch.worker_flags = {"--headless"};
   launch.image = "vllm/vllm-openai:v" + full_version(version);
   launch.notes = common_notes(request, plan, true);

@@ -63,6 +63,9 @@ constexpr FlagRow kFlags[] = {
     {"--kv-transfer-config", kJson},
     {"VLLM_NIXL_SIDE_CHANNEL_HOST", kText, "", 0, 0, {}, FlagPlace::kEnvironment},
     {"VLLM_NIXL_SIDE_CHANNEL_PORT", kCount, "", 1, 65535, {}, FlagPlace::kEnvironment},
+    {"VLLM_USE_NCCL_SYMM_MEM", kCount, "", 0, 1, {}, FlagPlace::kEnvironment},
+    {"NCCL_NVLS_ENABLE", kCount, "", 0, 2, {}, FlagPlace::kEnvironment},
+    {"NCCL_CUMEM_ENABLE", kCount, "", 0, 1, {}, FlagPlace::kEnvironment},
     {"VLLM_PP_LAYER_PARTITION", kCounts, "", 1, 10'000, {}, FlagPlace::kEnvironment},
 };
 

@@ -92,7 +92,7 @@ std::vector<GroupErrors> group_errors(const std::vector<ServingRow>& rows, const
 // A target that half of the group's points keep; the pick is the one of most predicted throughput among those predicted
 // to keep it.
 RankQuality rank_quality(const std::vector<ServingRow>& rows, const std::vector<Judged>& judged,
-                         const RowFilter& counts) {
+                         const RowFilter& counts, double deviations) {
   std::map<std::string, std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const ServingRow& r = rows[i];
@@ -112,7 +112,7 @@ RankQuality rank_quality(const std::vector<ServingRow>& rows, const std::vector<
     const std::size_t* pick = nullptr;
     for (const std::size_t& i : of) {
       if (*rows[i].measured.tpot <= target) best = std::max(best, *rows[i].measured.throughput);
-      if (judged[i].predicted.tpot > target || judged[i].predicted.throughput <= picked) continue;
+      if (judged[i].predicted.tpot * std::exp(deviations * judged[i].spread.tpot) > target || judged[i].predicted.throughput <= picked) continue;
       picked = judged[i].predicted.throughput;
       pick = &i;
     }

@@ -53,7 +53,9 @@ struct RowGrouping {
 [[nodiscard]] std::vector<GroupErrors> group_errors(const std::vector<ServingRow>& rows,
                                                     const std::vector<PricedRow>& priced,
                                                     const std::vector<Judged>& judged, const RowFilter& counts);
+inline constexpr double kCarefulPick = 0.8;  // confidence, as of --confidence
+// `deviations` of TPOT's interval that the pick leaves to spare.
 [[nodiscard]] RankQuality rank_quality(const std::vector<ServingRow>& rows, const std::vector<Judged>& judged,
-                                       const RowFilter& counts);
+                                       const RowFilter& counts, double deviations = 0);
 
 }  // namespace shardplan

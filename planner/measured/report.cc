@@ -97,6 +97,7 @@ void summarise(ValidateReport& r, std::size_t worst) {
   r.ours_beside_peer = errors_of(r.rows, r.judged, has_peer);
   r.groups = group_errors(r.rows, r.priced, r.judged, [&](std::size_t i) { return !lacks(r, i); });
   r.rank = rank_quality(r.rows, r.judged, any);
+  r.careful_rank = rank_quality(r.rows, r.judged, any, deviations_of(kCarefulPick));
   r.peer_rank = rank_quality(r.rows, peer_judged(r.rows), has_peer);
   for (std::size_t i = 0; i < r.rows.size(); ++i) {
     if (holds(r, i)) r.worst.push_back(i);

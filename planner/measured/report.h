@@ -28,6 +28,7 @@ struct ValidateReport {
   QuantityErrors peer, ours_beside_peer;  // on the rows that the other planner predicts, all of them
   std::vector<GroupErrors> groups;
   RankQuality rank, peer_rank;
+  RankQuality careful_rank;  // of picks that hold the target with kCarefulPick
   std::vector<FoldLine> folds;     // when asked for
   std::vector<std::size_t> worst;  // by TPOT, worst first
 };

@@ -72,7 +72,7 @@ Plan make_plan(const PlanRequest& request, const Costed& costed, const Collectiv
     plan.serving.spread = serving_spread(deployment.serving_input(), request.workload, plan.serving);
   }
   plan.score = costed.key.score;
-  plan.meets_targets = !target_miss(costed.serving, request.targets);
+  plan.meets_targets = !target_miss(plan.serving, request.targets);
   return plan;
 }
 

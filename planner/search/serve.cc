@@ -16,6 +16,7 @@ Served judge(const PlanRequest& request, Deployment& deployment, const Workload&
   Served out;
   out.replicas = replicas;
   out.serving = estimate_serving(deployment.serving_input(), workload);
+  if (request.targets.deviations > 0) out.serving.spread = serving_spread(deployment.serving_input(), workload, out.serving);
   out.miss = target_miss(out.serving, request.targets);
   out.key = rank_key(row_of(request.objective).score(request, deployment.config().gpus(), out.serving), deployment.config(),
                      out.serving);

@@ -178,5 +178,28 @@ TEST_CASE("expert dispatch over nodes of eight H200 (DeepEP low latency, 128 tok
   CHECK(worst_magnitude(errors) < 0.40);
 }
 
+// Published of vLLM on eight H100: NCCL's symmetric kernels beat its own all-reduce from 128 KiB on, and lose to it between
+// 16 KiB and there; its kernel over multicast takes 87 us for 16 MiB.
+TEST_CASE("Registered buffers pay where NCCL's symmetric kernels are said to, and never beat the switch") {
+  const HardwareProfile h100 = load_hardware("h100-sxm");
+  const GroupLinks eight = first_ranks(h100, 8);
+  const auto priced = [&](double bytes, bool symmetric) {
+    return price_collective({.kind = kReduce, .message_bytes = bytes, .symmetric = symmetric}, eight, h100, PriceMode::kCalibrated);
+  };
+  CHECK(priced(64 * kKi, true).algorithm != "symmetric");
+  CHECK(priced(256 * kKi, true).algorithm == "symmetric");
+  CHECK(priced(256 * kKi, true).time < priced(256 * kKi, false).time);
+  CHECK(priced(256 * kKi, false).algorithm != "symmetric");
+  CHECK(priced(16 * kMi, true).time.value() * 1e6 == Approx(87).epsilon(0.15));
+  for (double bytes = kKi; bytes < kGi; bytes *= 4) {
+    for (const CollectiveKind kind : {kReduce, kGather, kScatter}) {
+      const CollectiveRequest request{.kind = kind, .message_bytes = bytes, .symmetric = true};
+      CHECK(price_collective(request, eight, h100, PriceMode::kCalibrated).time >= collective_lower_bound(request, eight));
+    }
+  }
+  const CollectiveRequest far{.kind = kReduce, .message_bytes = kMi, .symmetric = true};
+  CHECK(price_collective(far, first_ranks(h100, 16), h100, PriceMode::kCalibrated).algorithm != "symmetric");
+}
+
 }  // namespace
 }  // namespace shardplan

@@ -98,6 +98,23 @@ TEST_CASE("Whole experts on two nodes for RTP-LLM", "[golden]") {
   check_golden("rtp_llm_deepseek_dp8_tp2", request, export_plan(request, plan_of(request, config)));
 }
 
+TEST_CASE("Registered buffers are asked for in each engine's words, and their checker knows them") {
+  for (const auto& [engine, words] : {std::pair("vllm", "VLLM_USE_NCCL_SYMM_MEM=1"), std::pair("sglang", "--enable-symm-mem"), std::pair("trtllm", "NCCL_SYMMETRIC")}) {
+    INFO(engine);
+    PlanRequest request = request_for({.model = "llama-3.1-70b", .gpus = 8, .engine = engine});
+    const auto text_of = [&] {
+      const Launch launch = export_plan(request, plan_of(request, degrees(8)));
+      CHECK(faults_of(request, launch) == std::vector<std::string>{});
+      std::string text;
+      for (const LaunchFile& file : launch.files) text += file.content;
+      return text;
+    };
+    CHECK(text_of().find(words) == std::string::npos);
+    request.price.symmetric_memory = true;
+    CHECK(text_of().find(words) != std::string::npos);
+  }
+}
+
 TEST_CASE("What vLLM cannot run is refused with the reason") {
   const PlanRequest request = request_for({.model = "deepseek-v3", .gpus = 8});
   ParallelConfig config = moe_degrees(8, 1, true);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "models/catalog.h"
+#include "planner/targets.h"
 #include "tests/catch.h"
 #include "tests/costmodel/any_config.h"
 #include "tests/costmodel/setup.h"
@@ -179,6 +180,29 @@ TEST_CASE("The best concurrency meets the targets, and a quarter more does not")
   CHECK(served.closed(best).tpot <= *targets.tpot);
   CHECK(served.closed(std::ceil(best * 1.25)).tpot > *targets.tpot);
   CHECK(best_concurrency(served.input(), {}, {.ttft = {}, .tpot = Seconds(1e-6), .e2e = {}}) == 0);
+}
+
+TEST_CASE("A confidence leaves room for what the prediction may be off by") {
+  CHECK(deviations_of(0.5) == Approx(0).margin(1e-12));
+  CHECK(deviations_of(0.9) == Approx(kP90).epsilon(1e-9));
+  const Served served;
+  Targets targets{.tpot = Seconds(0.02)};
+  const double plain = best_concurrency(served.input(), {}, targets);
+  double before = plain;
+  for (const double confidence : {0.6, 0.8, 0.95}) {
+    targets.deviations = deviations_of(confidence);
+    const double requests = best_concurrency(served.input(), {}, targets);
+    CHECK(requests < before);
+    before = requests;
+    ServingEstimate e = served.closed(requests);
+    e.spread = serving_spread(served.input(), {}, e);
+    CHECK(!target_miss(e, targets));
+    CHECK(e.tpot.value() * std::exp(targets.deviations * e.spread.tpot) == Approx(0.02).epsilon(0.05));
+  }
+  ServingEstimate over = served.closed(plain);
+  over.spread = serving_spread(served.input(), {}, over);
+  REQUIRE(target_miss(over, targets));
+  CHECK(target_miss(over, targets)->message.find("TPOT and its margin") == 0);
 }
 
 TEST_CASE("With stages, a token takes the longer of all stages in turn and the slowest for each batch") {

@@ -28,7 +28,8 @@ std::string words_of(CountRange range) {
 }
 
 std::string words_of(NumberRange range) {
-  return fmt::format("a number above {} and at most {}", range.above_ratio, format_count(range.at_most_ratio));
+  return fmt::format("a number above {} and at most {}", range.above_ratio,
+                     range.at_most_ratio < 1 ? fmt::format("{}", range.at_most_ratio) : format_count(range.at_most_ratio));
 }
 
 }  // namespace

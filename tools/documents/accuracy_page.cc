@@ -64,7 +64,7 @@ std::string serving_part(const ValidateReport& r) {
       "predicted to give most\n"
       "throughput within a TPOT target that half of its rows keep.\n\n| who | holds the target | share of the best "
       "throughput where held |\n|---|---|---|\n";
-  out += rank("the pick", r.rank) + rank("another planner's", r.peer_rank);
+  out += rank("the pick", r.rank) + rank("the pick with `--confidence 0.8`", r.careful_rank) + rank("another planner's", r.peer_rank);
   std::string by;
   for (const GroupErrors& g : r.groups) {
     if (by != g.by) out += fmt::format("\n## By {}\n\n", g.by) + head(g.by.c_str());

@@ -83,7 +83,7 @@ std::string validate_document(const ValidateReport& r) {
     }
   }
   document["beside_peer"] = {{"ours", errors_document(r.ours_beside_peer)}, {"peer", errors_document(r.peer)}};
-  document["rank"] = {{"ours", rank_document(r.rank)}, {"peer", rank_document(r.peer_rank)}};
+  document["rank"] = {{"ours", rank_document(r.rank)}, {"ours_careful", rank_document(r.careful_rank)}, {"peer", rank_document(r.peer_rank)}};
   document["groups"] = Document::array();
   for (const GroupErrors& g : r.groups) {
     Document group{{"by", g.by}, {"name", g.name}, {"rows", g.rows}, {"predicted", g.predicted}};

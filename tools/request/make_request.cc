@@ -7,7 +7,10 @@
 #include <numeric>
 
 #include "base/errors.h"
+#include "costmodel/collectives/nccl_tuner.h"
 #include "models/catalog.h"
+#include "planner/deployment.h"
+#include "planner/serving_interval.h"
 #include "tools/cli/values.h"
 #include "tools/request/engine_times_file.h"
 #include "tools/request/limits.h"
@@ -102,8 +105,19 @@ void set_engine(PlanRequest& request, const EngineFlags& flags) {
   request.memory_fraction_ratio = flags.memory_fraction.value_or(0);
   request.memory_held = Bytes(static_cast<std::int64_t>(flags.memory_held_gib.value_or(0) * static_cast<double>(kGiB)));
   request.block_size = flags.block_size.value_or(0);
+  request.price.symmetric_memory = flags.symmetric_memory;
   request.max_num_sequences = flags.max_num_seqs.value_or(0);
   request.max_batched_tokens = flags.max_num_batched_tokens.value_or(0);
+}
+
+void check_symmetric_memory(const PlanRequest& request) {
+  if (!request.price.symmetric_memory) return;
+  const auto arch = nccl_arch(request.hardware.device);
+  if (!arch || *arch < NcclArch::kHopper) {
+    throw InputError("--symmetric-memory", request.hardware.name + " has no kernels for it", "a Hopper or Blackwell machine with a scale-up fabric");
+  }
+  const Engine& engine = engine_of(request);
+  if (engine.symmetric_from_ranks == 0) throw InputError("--symmetric-memory", std::string(engine.name) + " does not register its buffers with NCCL", "vllm, sglang or trtllm");
 }
 
 void set_fixed(PlanRequest& request, const ParallelFlags& flags) {
@@ -146,9 +160,14 @@ PlanRequest make_request(const RequestFlags& flags) {
   request.top = flags.search.top.value_or(request.top);
   request.targets = {from_milliseconds(flags.workload.ttft_ms), from_milliseconds(flags.workload.tpot_ms),
                      from_milliseconds(flags.workload.e2e_ms)};
+  const WorkloadFlags& w = flags.workload;
+  refuse(w.confidence && !w.ttft_ms && !w.tpot_ms && !w.e2e_ms, "--confidence", "is of no target", "--ttft-ms, --tpot-ms or --e2e-ms beside it");
+  refuse(w.confidence && flags.machine.mode == "sol", "--confidence", "contradicts --mode sol, whose bounds have no interval", "one of them");
+  if (w.confidence) request.targets.deviations = deviations_of(*w.confidence);
   if (!flags.expert_load.empty()) request.price.expert_load = parse_expert_load(flags.expert_load);
   request.hardware = make_hardware(flags.machine);
   request.price.mode = make_mode(flags.machine, request.hardware);
+  check_symmetric_memory(request);
   if (flags.expert_load.empty() && request.price.mode == PriceMode::kCalibrated) request.price.expert_load = served_expert_load();
   request.model = make_model(flags);
   if (request.engine_version != flags.engine.engine_version)

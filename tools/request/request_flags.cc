@@ -32,7 +32,8 @@ FlagGroup workload_flags(WorkloadFlags& w) {
            number_flag("--acceptance", "P", "that one drafted token is accepted when those before it were (0.8)", w.acceptance, {0, 1}),
            number_flag("--ttft-ms", "MS", "most milliseconds to the first token", w.ttft_ms, {0, kMostMilliseconds}),
            number_flag("--tpot-ms", "MS", "most milliseconds per further token", w.tpot_ms, {0, kMostMilliseconds}),
-           number_flag("--e2e-ms", "MS", "most milliseconds of a request", w.e2e_ms, {0, kMostMilliseconds})}};
+           number_flag("--e2e-ms", "MS", "most milliseconds of a request", w.e2e_ms, {0, kMostMilliseconds}),
+           number_flag("--confidence", "P", "that each target holds, by how far predictions may be off (as predicted: 0.5)", w.confidence, {0.5, 0.99})}};
 }
 
 FlagGroup engine_flags(EngineFlags& e) {
@@ -45,6 +46,7 @@ FlagGroup engine_flags(EngineFlags& e) {
            text_flag("--activation-dtype", "FORMAT", "activations between layers (bf16)", e.activation_dtype),
            number_flag("--memory-fraction", "F", "of device memory that may be used (the engine's)", e.memory_fraction, {0, 1}),
            number_flag("--memory-held", "GIB", "of every device that other processes hold (0)", e.memory_held_gib, {0, kMostGib}),
+           switch_flag("--symmetric-memory", "buffers are registered with NCCL, for its kernels over symmetric memory", e.symmetric_memory),
            count_flag("--block-size", "tokens of a cache block (the engine's)", e.block_size, {1, kMostBlock}),
            count_flag("--max-model-len", "longest request that must be admitted (isl + osl)", e.max_model_len, {1, kMostTokens}),
            count_flag("--max-num-seqs", "most requests running at once in a group (the engine's)", e.max_num_seqs, {1, kMostSequences}),

@@ -15,13 +15,14 @@ namespace shardplan {
 struct WorkloadFlags {
   std::optional<std::int64_t> isl, osl, prefix, concurrency;
   std::optional<double> request_rate, acceptance;
-  std::optional<double> ttft_ms, tpot_ms, e2e_ms;
+  std::optional<double> ttft_ms, tpot_ms, e2e_ms, confidence;
 };
 
 struct EngineFlags {
   std::string engine, engine_version, overlay;
   std::string weight_dtype, kv_dtype, activation_dtype;
   std::optional<double> memory_fraction, memory_held_gib;
+  bool symmetric_memory = false;
   std::optional<std::int64_t> block_size, max_model_len, max_num_seqs, max_num_batched_tokens;
 };
 

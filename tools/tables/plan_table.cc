@@ -28,6 +28,7 @@ std::string targets_of(const Targets& t) {
   add("TTFT", t.ttft);
   add("TPOT", t.tpot);
   add("request", t.e2e);
+  if (!text.empty() && t.deviations > 0) text += " with what predictions may be off by to spare";
   return text;
 }
 

@@ -85,7 +85,7 @@ std::string validate_table(const ValidateReport& r) {
     add_errors(all, "that the other planner predicts", r.ours_beside_peer);
     add_errors(all, "the other planner", r.peer, false);
   }
-  text += all.text(2) + "\n" + rank_line("the pick", r.rank) + rank_line("the other planner's", r.peer_rank);
+  text += all.text(2) + "\n" + rank_line("the pick", r.rank) + rank_line("the pick with --confidence 0.8", r.careful_rank) + rank_line("the other planner's", r.peer_rank);
   if (!r.folds.empty()) {
     Table folds(error_columns("fitted on"));
     for (const FoldLine& line : r.folds) {
