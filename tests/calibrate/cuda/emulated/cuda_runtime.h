@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -27,6 +28,7 @@ struct dim3 {
   dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c) {}
 };
 
+constexpr std::size_t kFence = 256;
 constexpr std::size_t kMostPoisoned = 1 << 20;  // of an allocation: workspaces are large, and nobody reads them
 
 inline const char* cudaGetErrorString(cudaError_t) { return "emulated"; }
@@ -40,14 +42,27 @@ inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
   *value = 4;
   return cudaSuccess;
 }
+// Before the memory its size, behind it NaN that nobody may write.
 inline cudaError_t cudaMalloc(void** data, std::size_t bytes) {
-  *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  char* whole = static_cast<char*>(std::aligned_alloc(kFence, (bytes + 3 * kFence - 1) / kFence * kFence));
+  std::memcpy(whole, &bytes, sizeof bytes);
+  *data = whole + kFence;
   std::memset(*data, 0xFF, bytes < kMostPoisoned ? bytes : kMostPoisoned);
+  std::memset(whole + kFence + bytes, 0xFF, kFence);
   return cudaSuccess;
 }
 inline cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t) { return cudaMalloc(data, bytes); }
 inline cudaError_t cudaFree(void* data) {
-  std::free(data);
+  char* whole = static_cast<char*>(data) - kFence;
+  std::size_t bytes = 0;
+  std::memcpy(&bytes, whole, sizeof bytes);
+  for (std::size_t i = 0; i < kFence; ++i) {
+    if (whole[kFence + bytes + i] != static_cast<char>(0xFF)) {
+      std::fputs("a kernel wrote beyond its buffer\n", stderr);
+      std::abort();
+    }
+  }
+  std::free(whole);
   return cudaSuccess;
 }
 inline cudaError_t cudaFreeAsync(void* data, cudaStream_t) { return cudaFree(data); }
@@ -61,18 +76,35 @@ cudaError_t cudaFuncSetAttribute(Kernel, cudaFuncAttribute, int bytes) {
   return bytes <= 160 * 1024 ? cudaSuccess : cudaErrorNotReady;
 }
 
-// Of streams, events and graphs: nothing is timed here.
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t*, unsigned) { return cudaSuccess; }
+// Everything is done at once: a captured graph has run when it was captured, and every stretch of time is as long.
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  *stream = nullptr;
+  return cudaSuccess;
+}
 inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaEventCreate(cudaEvent_t*) { return cudaSuccess; }
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
+inline cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = nullptr;
+  return cudaSuccess;
+}
 inline cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
 inline cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
-inline cudaError_t cudaEventElapsedTime(float*, cudaEvent_t, cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
+  *milliseconds = 1;
+  return cudaSuccess;
+}
 inline cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) { return cudaSuccess; }
-inline cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t*) { return cudaSuccess; }
-inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, unsigned long long) { return cudaSuccess; }
+inline cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
+  *graph = nullptr;
+  return cudaSuccess;
+}
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t, unsigned long long) {
+  *executable = nullptr;
+  return cudaSuccess;
+}
 inline cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 inline cudaError_t cudaGraphDestroy(cudaGraph_t) { return cudaSuccess; }
 inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) { return cudaSuccess; }
+inline cudaError_t cudaDeviceGetPCIBusId(char*, int, int) { return cudaErrorNotReady; }
