@@ -223,11 +223,20 @@ std::vector<DeviceTiming> time_experts(const NodeCase& c, const StoppingRule& ru
   });
   const std::string note = "permutation " + std::to_string(moves.seconds.median * 1e6) + " us of it";
   std::vector<DeviceTiming> timings;
-  const auto take = [&](std::optional<DeviceTiming> timing) {
-    if (timing) timings.push_back(std::move(*timing));
+  std::string refused;
+  const auto take = [&](const auto& timed) {  // what one library refuses another may do
+    try {
+      if (auto timing = timed()) timings.push_back(std::move(*timing));
+    } catch (const DeviceMemoryError&) {
+      throw;
+    } catch (const EnvironmentError& error) {
+      refused = error.what();
+    }
   };
-  if (*format == ProductFormat::kBf16) take(time_grouped(experts, layer, copies, stream, rule, note));
-  take(time_singles(experts, layer, copies, *format, stream, rule, note));
+  if (*format == ProductFormat::kBf16) take([&] { return time_grouped(experts, layer, copies, stream, rule, note); });
+  take([&] { return time_singles(experts, layer, copies, *format, stream, rule, note); });
+  if (timings.empty() && !refused.empty()) throw EnvironmentError(refused);
+  if (!refused.empty()) timings.front().note += "; " + refused;
   return timings;
 }
 
