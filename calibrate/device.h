@@ -22,6 +22,7 @@ struct DeviceTiming {
   std::size_t samples = 0;
   double clock_mhz = 0;    // of the multiprocessors meanwhile; 0: not told
   std::string note;        // what was chosen: "algorithm 67 tile 20 split-k 1 of 8"
+  bool is_correct = true;  // a few of the numbers that it made are what the host makes of its operands
   std::string library;     // of several that were measured whose it is: "cudnn"; else empty
 };
 

@@ -3,6 +3,7 @@
 #include "calibrate/cuda/check.h"
 #include "calibrate/cuda/elements.h"
 #include "calibrate/cuda/index_logic.h"
+#include "calibrate/cuda/launch.h"
 #include "calibrate/cuda/launchers.h"
 
 namespace shardplan::cuda {
@@ -79,7 +80,7 @@ __device__ Range keys_of_block(const AttentionLaunch& a, const std::int64_t* que
 // Warps of a block: rows of one group of heads over the keys of one part. Shared: queries, then a tile of K and one of V.
 template <class T>
 __global__ void attend(AttentionLaunch a, std::int64_t splits, float* out, float* lse) {
-  extern __shared__ float shared[];
+  SHARDPLAN_LAUNCH_SHARED(float, shared);
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const AttentionBlock block = attention_block(blockIdx.z, splits);
@@ -158,7 +159,7 @@ void launch(const AttentionLaunch& a, std::int64_t splits, float* out, float* ls
   if (a.rows() == 0) return;
   const auto run = [&](auto kernel) {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kMostShared)), "shared memory of attention");
-    kernel<<<attention_grid(a, splits), kWarps * kWarp, bytes, stream>>>(a, splits, out, lse);
+    start(kernel, attention_grid(a, splits), kWarps * kWarp, bytes, stream, a, splits, out, lse);
   };
   if (a.element == Element::kFp32) run(attend<float>);
   else run(attend<__nv_bfloat16>);
@@ -181,13 +182,13 @@ void launch_decode_attention(const AttentionLaunch& a, std::int64_t splits, floa
   float* part_lse = scratch + splits * a.rows() * a.v_dim;
   launch(a, splits, scratch, part_lse, stream);
   if (a.rows() == 0) return;
-  merge_splits<<<static_cast<unsigned>(a.rows()), 128, 0, stream>>>(scratch, part_lse, splits, a.rows(), a.v_dim, a.out, a.lse);
+  start(merge_splits, static_cast<unsigned>(a.rows()), 128, 0, stream, scratch, part_lse, splits, a.rows(), a.v_dim, a.out, a.lse);
   check(cudaGetLastError(), "merge of attention");
 }
 
 void launch_lse_merge(float* out, float* lse, const float* other, const float* other_lse, std::int64_t rows, std::int64_t v_dim, Stream stream) {
   if (rows == 0) return;
-  merge_two<<<static_cast<unsigned>(rows), 128, 0, stream>>>(out, lse, other, other_lse, v_dim);
+  start(merge_two, static_cast<unsigned>(rows), 128, 0, stream, out, lse, other, other_lse, v_dim);
   check(cudaGetLastError(), "merge by log-sum-exp");
 }
 

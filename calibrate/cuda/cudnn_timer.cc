@@ -6,6 +6,7 @@
 #include "calibrate/cuda/attention_case.h"
 #include "calibrate/cuda/cudnn_attention.h"
 #include "calibrate/cuda/device_timer.h"
+#include "calibrate/cuda/spot_check.h"
 
 namespace shardplan::cuda {
 namespace {
@@ -73,6 +74,28 @@ struct Operands {
   }
 };
 
+// The last token's last head, which sees all positions.
+bool is_last_row(const CudnnAttentionShape& s, const Operands& operands, const Buffer<char>& k_cache,
+                 const Buffer<char>& v_cache) {
+  const std::vector<std::int32_t> pages = s.is_paged() ? dealt_pages(s) : std::vector<std::int32_t>();
+  std::vector<float> k, v;
+  for (std::int64_t position = 0; position < s.length; ++position) {
+    const std::int64_t place =
+        s.is_paged() ? pages[static_cast<std::size_t>((s.batch - 1) * s.pages() + position / s.page)] * s.page +
+                           position % s.page
+                     : (s.batch - 1) * s.length + position;
+    const std::int64_t at = place * s.kv_heads + s.kv_heads - 1;
+    const auto key = numbers_of(k_cache, ProductFormat::kBf16, at * s.qk_dim, s.qk_dim);
+    const auto value = numbers_of(v_cache, ProductFormat::kBf16, at * s.v_dim, s.v_dim);
+    k.insert(k.end(), key.begin(), key.end());
+    v.insert(v.end(), value.begin(), value.end());
+  }
+  const std::int64_t row = s.batch * s.tokens * s.heads - 1;
+  const auto q = numbers_of(operands.q, ProductFormat::kBf16, row * s.qk_dim, s.qk_dim);
+  return are_close(numbers_of(operands.o, ProductFormat::kBf16, row * s.v_dim, s.v_dim),
+                   attended(q, k, v, static_cast<double>(operands.scale)), 0.05);
+}
+
 // The first that can be built, and which it was; nullptr: none.
 std::unique_ptr<CudnnPlan> first_plan(const CudnnLibrary& library,
                                       const std::vector<CudnnDescriptorPtr>& configurations,
@@ -128,6 +151,8 @@ std::optional<DeviceTiming> time_cudnn_attention(const AttentionCase& a, const S
   DeviceTiming timing = sampled(stream, copies, rule, note, [&] {
     for (const auto& pack : packs) plan->run(handle.get(), *pack);
   });
+  stream.wait();
+  timing.is_correct = is_last_row(shape, operands, caches[caches.size() - 2], caches.back());
   timing.library = "cudnn";
   return timing;
 }

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "calibrate/cuda/launch.h"
+
 namespace shardplan::cuda {
 
 __device__ inline float read(const float* x, std::int64_t i) { return x[i]; }

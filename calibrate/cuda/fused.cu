@@ -1,6 +1,7 @@
 // Norm, rotary, activations, conversions and random data: kernels that touch each element once.
 #include "calibrate/cuda/check.h"
 #include "calibrate/cuda/elements.h"
+#include "calibrate/cuda/launch.h"
 #include "calibrate/cuda/launchers.h"
 
 namespace shardplan::cuda {
@@ -79,26 +80,26 @@ __global__ void random_values(float* to, std::uint64_t seed, std::int64_t count)
 
 void launch_rms_norm(const float* x, float* residual, const float* weight, float* out, std::int64_t rows, std::int64_t columns, float epsilon, Stream stream) {
   if (rows == 0) return;
-  rms_norm<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(x, residual, weight, out, columns, epsilon);
+  start(rms_norm, static_cast<unsigned>(rows), kThreads, 0, stream, x, residual, weight, out, columns, epsilon);
   check(cudaGetLastError(), "norm");
 }
 
 void launch_rotary(float* x, const std::int64_t* positions, std::int64_t rows, std::int64_t width, std::int64_t columns, Stream stream) {
   if (rows * (columns / 2) == 0) return;
-  rotary<<<blocks_of(rows * (columns / 2)), kThreads, 0, stream>>>(x, positions, rows, width, columns);
+  start(rotary, blocks_of(rows * (columns / 2)), kThreads, 0, stream, x, positions, rows, width, columns);
   check(cudaGetLastError(), "rotary");
 }
 
 void launch_activate(Activation function, const float* open, const float* factor, float* out, std::int64_t count, Stream stream) {
   if (count == 0) return;
-  activate<<<blocks_of(count), kThreads, 0, stream>>>(function, open, factor, out, count);
+  start(activate, blocks_of(count), kThreads, 0, stream, function, open, factor, out, count);
   check(cudaGetLastError(), "activation");
 }
 
 void launch_activate_rows(Activation function, bool gated, const void* rows, void* out, Element to, std::int64_t count, std::int64_t width, Stream stream) {
   if (count * width == 0) return;
   const auto run = [&]<class To>(To* target) {
-    activate_rows<<<blocks_of(count * width), kThreads, 0, stream>>>(function, gated, static_cast<const __nv_bfloat16*>(rows), target, count * width, width);
+    start(activate_rows<To>, blocks_of(count * width), kThreads, 0, stream, function, gated, static_cast<const __nv_bfloat16*>(rows), target, count * width, width);
   };
   if (to == Element::kFp8) run(static_cast<__nv_fp8_e4m3*>(out));
   else run(static_cast<__nv_bfloat16*>(out));
@@ -107,19 +108,19 @@ void launch_activate_rows(Activation function, bool gated, const void* rows, voi
 
 void launch_to_bf16(const float* from, void* to, std::int64_t count, Stream stream) {
   if (count == 0) return;
-  to_bf16<<<blocks_of(count), kThreads, 0, stream>>>(from, static_cast<__nv_bfloat16*>(to), count);
+  start(to_bf16, blocks_of(count), kThreads, 0, stream, from, static_cast<__nv_bfloat16*>(to), count);
   check(cudaGetLastError(), "conversion to bf16");
 }
 
 void launch_to_fp8(const float* from, void* to, float scale, std::int64_t count, Stream stream) {
   if (count == 0) return;
-  to_fp8<<<blocks_of(count), kThreads, 0, stream>>>(from, static_cast<__nv_fp8_e4m3*>(to), scale, count);
+  start(to_fp8, blocks_of(count), kThreads, 0, stream, from, static_cast<__nv_fp8_e4m3*>(to), scale, count);
   check(cudaGetLastError(), "conversion to fp8");
 }
 
 void launch_random(float* to, std::uint64_t seed, std::int64_t count, Stream stream) {
   if (count == 0) return;
-  random_values<<<blocks_of(count), kThreads, 0, stream>>>(to, seed, count);
+  start(random_values, blocks_of(count), kThreads, 0, stream, to, seed, count);
   check(cudaGetLastError(), "random data");
 }
 

@@ -9,6 +9,7 @@
 #include "calibrate/cuda/kernel_timers.h"
 #include "calibrate/cuda/launchers.h"
 #include "calibrate/cuda/operands.h"
+#include "calibrate/cuda/spot_check.h"
 
 namespace shardplan::cuda {
 namespace {
@@ -86,6 +87,23 @@ struct ExpertCopies {
   [[nodiscard]] int count() const { return static_cast<int>(up.size()); }
 };
 
+// Of what the layer's buffers hold after a run with these weights: rows of the first and the last expert that has any.
+bool is_layer(const MeasuredExperts& experts, const ExpertLayer& layer, ProductFormat format, const Buffer<char>& up,
+              const Buffer<char>& down) {
+  std::int64_t first = 0;
+  bool right = true;
+  for (std::size_t e = 0; e < experts.rows.size(); first += experts.rows[e], ++e) {
+    if (experts.rows[e] == 0 || (first > 0 && first + experts.rows[e] < experts.all_rows())) continue;
+    const std::int64_t row = first + experts.rows[e] - 1;
+    const auto matrix = static_cast<std::int64_t>(e);
+    right =
+        right && is_product_row({experts.wide, experts.hidden, format, row, matrix}, layer.permuted, up, layer.both);
+    right =
+        right && is_product_row({experts.hidden, experts.width(), format, row, matrix}, layer.middle, down, layer.down);
+  }
+  return right;
+}
+
 std::optional<DeviceTiming> time_grouped(const MeasuredExperts& experts, const ExpertLayer& layer,
                                          const ExpertCopies& copies, const OwnedStream& stream,
                                          const StoppingRule& rule, const std::string& note) {
@@ -106,6 +124,9 @@ std::optional<DeviceTiming> time_grouped(const MeasuredExperts& experts, const E
       layer.give_back();
     }
   });
+  stream.wait();
+  timing.is_correct =
+      is_layer(experts, layer, ProductFormat::kBf16, copies.up.back(), copies.down.back());  // the last to write
   timing.library = "cublas_grouped";
   return timing;
 }
@@ -137,6 +158,8 @@ std::optional<DeviceTiming> time_singles(const MeasuredExperts& experts, const E
                   layer.give_back();
                 }
               });
+  stream.wait();
+  timing.is_correct = is_layer(experts, layer, format, copies.up.back(), copies.down.back());
   timing.library = "cublaslt_single";
   return timing;
 }
@@ -166,9 +189,16 @@ std::optional<DeviceTiming> time_product(const NodeCase& c, const StoppingRule& 
   const Buffer<char> out(shapes.batch * shapes.m * shapes.n * (*format == ProductFormat::kFp32 ? 4 : 2));
   product.choose(x.get(), weights.front().get(), out.get(), stream.get());
   if (!product.is_served()) return std::nullopt;
-  return sampled(stream, copies, rule, product.choice(), [&] {
+  DeviceTiming timing = sampled(stream, copies, rule, product.choice(), [&] {
     for (const Buffer<char>& w : weights) product.run(x.get(), w.get(), out.get(), stream.get());
   });
+  product.run(x.get(), weights.front().get(), out.get(), stream.get());
+  stream.wait();
+  for (const std::int64_t row : {std::int64_t{0}, shapes.batch * shapes.m - 1}) {
+    timing.is_correct = timing.is_correct &&
+                        is_product_row({shapes.n, shapes.k, *format, row, row / shapes.m}, x, weights.front(), out);
+  }
+  return timing;
 }
 
 // The routed experts of one rank as a server runs them: rows to their experts, in fp8 quantised on the way; gate and up
@@ -193,11 +223,20 @@ std::vector<DeviceTiming> time_experts(const NodeCase& c, const StoppingRule& ru
   });
   const std::string note = "permutation " + std::to_string(moves.seconds.median * 1e6) + " us of it";
   std::vector<DeviceTiming> timings;
-  const auto take = [&](std::optional<DeviceTiming> timing) {
-    if (timing) timings.push_back(std::move(*timing));
+  std::string refused;
+  const auto take = [&](const auto& timed) {  // what one library refuses another may do
+    try {
+      if (auto timing = timed()) timings.push_back(std::move(*timing));
+    } catch (const DeviceMemoryError&) {
+      throw;
+    } catch (const EnvironmentError& error) {
+      refused = error.what();
+    }
   };
-  if (*format == ProductFormat::kBf16) take(time_grouped(experts, layer, copies, stream, rule, note));
-  take(time_singles(experts, layer, copies, *format, stream, rule, note));
+  if (*format == ProductFormat::kBf16) take([&] { return time_grouped(experts, layer, copies, stream, rule, note); });
+  take([&] { return time_singles(experts, layer, copies, *format, stream, rule, note); });
+  if (timings.empty() && !refused.empty()) throw EnvironmentError(refused);
+  if (!refused.empty()) timings.front().note += "; " + refused;
   return timings;
 }
 

@@ -3,6 +3,7 @@
 
 #include "calibrate/cuda/check.h"
 #include "calibrate/cuda/elements.h"
+#include "calibrate/cuda/launch.h"
 #include "calibrate/cuda/launchers.h"
 
 namespace shardplan::cuda {
@@ -107,14 +108,14 @@ __global__ void add(const float* values, const std::int64_t* rows, float* to, st
 void launch_choose_experts(float* logits, const float* bias, std::int32_t* chosen, std::int64_t tokens,
                            std::int64_t expert_count, std::int64_t per_token, Stream stream) {
   if (tokens == 0) return;
-  choose<<<blocks_of(tokens), kThreads, 0, stream>>>(logits, bias, chosen, tokens, expert_count, per_token);
+  start(choose, blocks_of(tokens), kThreads, 0, stream, logits, bias, chosen, tokens, expert_count, per_token);
   check(cudaGetLastError(), "choice of experts");
 }
 
 void launch_expert_shares(const float* logits, const std::int32_t* chosen, float* shares, std::int64_t tokens,
                           std::int64_t expert_count, std::int64_t per_token, bool renormalise, Stream stream) {
   if (tokens == 0) return;
-  share<<<blocks_of(tokens), kThreads, 0, stream>>>(logits, chosen, shares, tokens, expert_count, per_token,
+  start(share, blocks_of(tokens), kThreads, 0, stream, logits, chosen, shares, tokens, expert_count, per_token,
                                                     renormalise);
   check(cudaGetLastError(), "shares of experts");
 }
@@ -122,7 +123,7 @@ void launch_expert_shares(const float* logits, const std::int32_t* chosen, float
 void launch_slots(const std::int32_t* experts, std::int32_t* slot, std::int32_t* begins, std::int64_t pairs,
                   std::int64_t expert_count, Stream stream) {
   if (pairs * expert_count == 0) return;
-  assign_slots<<<static_cast<unsigned>(expert_count), kThreads, 0, stream>>>(experts, slot, begins, pairs);
+  start(assign_slots, static_cast<unsigned>(expert_count), kThreads, 0, stream, experts, slot, begins, pairs);
   check(cudaGetLastError(), "slots of experts");
 }
 
@@ -130,7 +131,7 @@ void launch_permute(const void* x, Element from, void* permuted, Element to, con
                     std::int64_t tokens, std::int64_t columns, std::int64_t per_token, Stream stream) {
   if (tokens == 0) return;
   const auto run = [&]<class From, class To>(const From* source, To* target) {
-    copy_rows<<<static_cast<unsigned>(tokens * per_token), kThreads, 0, stream>>>(source, slot, target, columns,
+    start(copy_rows<From, To>, static_cast<unsigned>(tokens * per_token), kThreads, 0, stream, source, slot, target, columns,
                                                                                   per_token);
   };
   const auto* bf16 = static_cast<const __nv_bfloat16*>(x);
@@ -148,7 +149,7 @@ void launch_grouped_rows(const float* x, const float* w, const float* bias, cons
   const std::int64_t tiles = row_tiles(rows, expert_count, kTile);
   if (tiles * shape.n == 0) return;
   const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>((shape.n + kTile - 1) / kTile));
-  grouped_rows<<<grid, dim3(kTile, kTile), 0, stream>>>(x, w, bias, begins, out, expert_count, shape);
+  start(grouped_rows, grid, dim3(kTile, kTile), 0, stream, x, w, bias, begins, out, expert_count, shape);
   check(cudaGetLastError(), "products of experts");
 }
 
@@ -156,7 +157,7 @@ void launch_unpermute(const void* rows, Element element, const std::int32_t* slo
                       std::int64_t tokens, std::int64_t columns, std::int64_t per_token, Stream stream) {
   if (tokens == 0) return;
   const auto run = [&]<class T>(const T* source, T* target) {
-    return_rows<<<static_cast<unsigned>(tokens), kThreads, 0, stream>>>(source, slot, weights, target, columns,
+    start(return_rows<T>, static_cast<unsigned>(tokens), kThreads, 0, stream, source, slot, weights, target, columns,
                                                                         per_token);
   };
   if (element == Element::kFp32)
@@ -169,14 +170,14 @@ void launch_unpermute(const void* rows, Element element, const std::int32_t* slo
 void launch_take_rows(const float* x, const std::int64_t* rows, float* out, std::int64_t count, std::int64_t width,
                       Stream stream) {
   if (count == 0) return;
-  take<<<static_cast<unsigned>(count), kThreads, 0, stream>>>(x, rows, out, width);
+  start(take, static_cast<unsigned>(count), kThreads, 0, stream, x, rows, out, width);
   check(cudaGetLastError(), "rows to send");
 }
 
 void launch_add_rows(const float* values, const std::int64_t* rows, float* to, std::int64_t count, std::int64_t width,
                      Stream stream) {
   if (count == 0) return;
-  add<<<static_cast<unsigned>(count), kThreads, 0, stream>>>(values, rows, to, width);
+  start(add, static_cast<unsigned>(count), kThreads, 0, stream, values, rows, to, width);
   check(cudaGetLastError(), "rows that came");
 }
 

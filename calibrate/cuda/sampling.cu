@@ -1,5 +1,6 @@
 // Tokens from logits: a block for each row.
 #include "calibrate/cuda/check.h"
+#include "calibrate/cuda/launch.h"
 #include "calibrate/cuda/launchers.h"
 #include "calibrate/cuda/sampling.h"
 
@@ -79,14 +80,14 @@ __global__ void draw(const float* logits, std::int32_t* tokens, std::int64_t cou
 
 void launch_argmax(const float* logits, std::int32_t* tokens, std::int64_t rows, std::int64_t count, Stream stream) {
   if (rows == 0) return;
-  argmax<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(logits, tokens, count);
+  start(argmax, static_cast<unsigned>(rows), kThreads, 0, stream, logits, tokens, count);
   check(cudaGetLastError(), "likeliest token");
 }
 
 void launch_draw(const float* logits, std::int32_t* tokens, std::int64_t rows, std::int64_t count,
                  const SamplerSettings& settings, Stream stream) {
   if (rows == 0) return;
-  draw<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(logits, tokens, count, settings);
+  start(draw, static_cast<unsigned>(rows), kThreads, 0, stream, logits, tokens, count, settings);
   check(cudaGetLastError(), "drawn token");
 }
 

@@ -41,7 +41,7 @@ struct RunCounts {
 };
 
 Record record_of(const NodeCase& c, const NodeTiming& timing, const std::string& device) {
-  if (!timing.is_correct) throw InternalError(c.key() + ": two runs of the same computation differ, or are not finite");
+  if (!timing.is_correct) throw InternalError(c.key() + ": what was computed is wrong, not finite, or another number in a second run");
   return {.kind = c.kind, .format = c.format, .op = c.op, .shape = c.shape, .ranks = c.ranks, .flops = c.flops, .bytes = c.bytes,
           .microseconds = timing.seconds.median * 1e6, .spread = timing.seconds.spread(), .samples = static_cast<std::int64_t>(timing.samples), .device = device, .clock_mhz = timing.clock_mhz, .note = timing.note, .library = timing.library};
 }
@@ -51,7 +51,7 @@ std::vector<NodeTiming> measured(const NodeCase& c, const CalibrationBackend& ba
   if (backend.device == nullptr) return {time_node(c, options)};
   std::vector<NodeTiming> timings;
   for (const DeviceTiming& timing : backend.device->time(c, options.rule)) {
-    timings.push_back({timing.seconds, timing.samples, timing.clock_mhz, true, timing.note, timing.library});
+    timings.push_back({timing.seconds, timing.samples, timing.clock_mhz, timing.is_correct, timing.note, timing.library});
   }
   return timings;
 }
