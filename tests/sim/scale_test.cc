@@ -1,6 +1,8 @@
 // An instance that goes on with another number of attention groups.
 #include <rapidcheck.h>
 
+#include <cmath>
+
 #include "tests/catch.h"
 #include "tests/sim/deployments.h"
 
@@ -37,7 +39,7 @@ TEST_CASE("a request under way goes on after the pause, and pays for nothing els
   CHECK(milliseconds(record.asked) == Approx(50));
   CHECK(milliseconds(record.paused) == Approx(69));
   CHECK(milliseconds(record.resumed) == Approx(169));
-  CHECK(record.restarted == 0);
+  CHECK(record.lost == 0);
   CHECK(record.groups_before == 1);
 }
 
@@ -91,7 +93,7 @@ TEST_CASE("requests of a group that goes start over with their answers so far, o
   CHECK(lost.run.result.requests.completed == 3);
   CHECK(lost.run.result.output_tokens == 65);
   REQUIRE(lost.run.result.scales.size() == 1);
-  CHECK(lost.run.result.scales[0].restarted == 1);
+  CHECK(lost.run.result.scales[0].lost == 1);
   // Beside the pause of 50 ms its prompt and nearly ten answers are computed again, in a step of both.
   const ListedRun plain({{.milliseconds = 0, .prompt_tokens = 4, .output_tokens = 30},
                          {.milliseconds = 0, .prompt_tokens = 4, .output_tokens = 30}},
@@ -107,7 +109,7 @@ TEST_CASE("requests of a group that goes start over with their answers so far, o
 TEST_CASE("drained, nothing is lost and newcomers wait; what does not end in time changes nothing") {
   const Lost drained(true, 1000);
   CHECK(drained.run.result.requests.completed == 3);
-  CHECK(drained.run.result.scales[0].restarted == 0);
+  CHECK(drained.run.result.scales[0].lost == 0);
   CHECK_FALSE(drained.run.result.scales[0].given_up);
   CHECK(drained.run.records.of(2).first_token > drained.run.result.scales[0].resumed);
   const Lost given_up(true, 20);
@@ -164,6 +166,9 @@ TEST_CASE("whatever is scaled when, every request ends with its tokens, twice al
     const ListedRun first = run(true);
     RC_ASSERT(first.result.requests.completed == static_cast<std::int64_t>(rows.size()));
     RC_ASSERT(first.result.output_tokens == tokens);
+    double present = 0;  // Little: request-seconds
+    for (const RequestRecord& record : first.records.all) present += to_seconds(record.e2e()).value();
+    RC_ASSERT(std::abs(first.result.mean_requests * first.result.simulated.value() - present) <= 1e-6 * present);
     const ListedRun again = run(true);
     const ListedRun slow = run(false);
     for (const ListedRun* other : {&again, &slow}) {
