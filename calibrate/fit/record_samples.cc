@@ -23,8 +23,21 @@ std::uint64_t shape_of(const Record& record) {
   return hash;
 }
 
+// " (cudnn 12, own 3)": whose kernels were the fastest, where several were measured.
+std::string libraries_text(const Records& records) {
+  std::map<std::string, int> counts;
+  for (const Record* r : records) {
+    if (!r->library.empty()) ++counts[r->library];
+  }
+  std::string text;
+  for (const auto& [library, count] : counts)
+    text += (text.empty() ? " (" : ", ") + library + " " + std::to_string(count);
+  return text.empty() ? "" : text + ")";
+}
+
 FitInput input_of(const std::string& key, const RecordFile& file, const Records& records) {
-  FitInput input{.key = key, .on = "measured here: " + file.header.backend + " " + file.header.device};
+  FitInput input{.key = key,
+                 .on = "measured here: " + file.header.backend + " " + file.header.device + libraries_text(records)};
   for (const Record* r : records) {
     input.microseconds.push_back(r->microseconds);
     input.shape.push_back(shape_of(*r));

@@ -304,6 +304,27 @@ TEST_CASE("of several libraries' kernels the fastest counts, rounds are each lib
   CHECK(read_records(path).records[1].library == "cudnn");
 }
 
+TEST_CASE("a row says whose kernels were the fastest") {
+  RecordFile file = made_machine();
+  for (const std::int64_t batch : {1, 2, 3, 5, 8, 13}) {
+    Record own{
+        .kind = "attention_decode", .format = "bf16", .shape = {{"batch", batch}, {"context", 512}}, .library = "own"};
+    own.bytes = 1e5 * static_cast<double>(batch);
+    own.microseconds = 5 + own.bytes / 4e3;
+    Record other = own;
+    other.library = "cudnn";
+    other.microseconds = batch < 4 ? own.microseconds * 1.5 : own.microseconds * 0.9;
+    file.records.push_back(own);
+    file.records.push_back(other);
+  }
+  for (const FitOutcome& row : fit_records(file, "made").fits) {
+    if (row.key == "attention_decode.bf16")
+      CHECK(row.model.fit.on.ends_with("(cudnn 3, own 3)"));
+    else
+      CHECK(row.model.fit.on.ends_with("a processor"));
+  }
+}
+
 TEST_CASE("records without a product are no machine") {
   RecordFile file{.header = made_header(), .records = {made_record(1, 2), made_record(2, 3)}};
   CHECK(said<InputError>([&] {
