@@ -90,6 +90,7 @@ TokenVisits::TokenVisits(BySlot popularity, std::int64_t per_token)
   std::vector<double> all;
   for (const auto& slots : popularity_) all.insert(all.end(), slots.begin(), slots.end());
   odds_ = fitted_odds(all, degree_);
+  after_ = suffix_products(odds_, degree_);
 }
 
 std::vector<double> TokenVisits::ratios() const {
@@ -108,7 +109,6 @@ std::vector<double> TokenVisits::ratios(const BySlot& kept) const {
     }
     return visits;
   }
-  const std::vector<Polynomial> after = suffix_products(odds_, degree_);
   Polynomial before = one(degree_);
   std::size_t next = 0;
   for (const auto& slots : kept) {
@@ -116,7 +116,7 @@ std::vector<double> TokenVisits::ratios(const BySlot& kept) const {
     next += slots.size();
     Polynomial missed = before;  // slots of other ranks before, and picks of this rank that are dropped
     for (std::size_t s = 0; s < slots.size(); ++s) multiply(missed, odds_[first + s] * (1 - slots[s]));
-    visits.push_back(std::clamp(1 - product_coefficient(missed, after[next], degree_) / after[0][degree_], 0.0, 1.0));
+    visits.push_back(std::clamp(1 - product_coefficient(missed, after_[next], degree_) / after_[0][degree_], 0.0, 1.0));
     for (std::size_t s = first; s < next; ++s) multiply(before, odds_[s]);
   }
   return visits;

@@ -31,6 +31,7 @@ class TokenVisits {
   BySlot popularity_;
   std::size_t degree_ = 0;
   std::vector<double> odds_;  // empty: picks are independent
+  BySlot after_;              // of each slot: the polynomial of the slots from it on
 };
 
 }  // namespace shardplan

@@ -10,6 +10,7 @@
 #include "calibrate/small_models.h"
 #include "calibrate/token_id.h"
 #include "costmodel/expert_capacity.h"
+#include "costmodel/expert_load.h"
 #include "costmodel/lower.h"
 #include "costmodel/lowering/registry.h"
 #include "tests/catch.h"
@@ -109,6 +110,21 @@ TEST_CASE("room for every token is no capacity factor at all") {
   const LocalArray kept = one_rank(model, 0.5, StepForm::kPrefill, prompts()).kept;
   for (std::size_t i = 0; i < kept.values.size(); i += kRoutingWidth) ++taken[kept.values[i]];
   for (const auto& [expert, count] : taken) CHECK((expert < 0 || count <= expert_capacity(20, 2, 8, 0.5)));
+}
+
+// The router of this layer picks some experts more often than others; tokens pick independently of one another.
+TEST_CASE("as many picks are refused as the law of popular experts expects") {
+  const ModelSpec model = small_moe();
+  const RaggedBatch batch = prefill_batch({{0, 400}, {0, 400}});
+  ExpertLoad seen{.kind = ExpertLoad::Kind::kHistogram, .exponent_ratio = 0, .counts = std::vector<double>(8, 0.0)};
+  const Picks all = one_rank(model, 4, StepForm::kPrefill, batch);
+  for (std::size_t i = 0; i < all.kept.values.size(); i += kRoutingWidth)
+    ++seen.counts[static_cast<std::size_t>(all.kept.values[i])];
+  CHECK(*std::max_element(seen.counts.begin(), seen.counts.end()) > 1.2 * 200);
+  for (const double factor : {0.5, 0.8, 1.0, 1.25}) {
+    const double dropped = static_cast<double>(refused(one_rank(model, factor, StepForm::kPrefill, batch).kept)) / 1600;
+    CHECK(ExpertLoadModel(seen, 8, 2, 1, 0, factor).dropped_ratio(800) == Approx(dropped).margin(0.012));
+  }
 }
 
 TEST_CASE("every way to meet experts drops the same tokens, bytes as counted") {

@@ -88,7 +88,9 @@ void mutate(const ModelSpec& model, const ParallelConfig& config, StepForm form,
     return lower(layer_graph(model, model.kinds.back(), form, formats), build_strategy(model, c, form), form);
   };
   const StepGraph sharded = lowered(config);
-  const StepGraph whole = lowered({});
+  ParallelConfig alone;
+  alone.variant.capacity_factor_ratio = config.variant.capacity_factor_ratio;
+  const StepGraph whole = lowered(alone);
   for (std::size_t i = 0; i < sharded.nodes.size(); ++i) {
     for (const Mutation mutation : kMutations) {
       if (!applies(mutation, sharded, sharded.nodes[i])) continue;
@@ -141,6 +143,7 @@ TEST_CASE("spoiled messages are noticed unless the spoiling is equivalent") {
   both(small_moe(), {.tp = 4, .ep = 4, .variant = dispatch});
   both(small_moe(), {.dpa = 4, .tp = 2, .moe_tp = 2, .ep = 4, .variant = dispatch});
   both(small_moe(), {.dpa = 4, .ep = 4, .variant = gather});
+  both(small_moe(), {.dpa = 4, .ep = 4, .variant = {.moe_comm = MoeComm::kAllToAll, .capacity_factor_ratio = 1}});   // also the gather of the routing
   for (const auto& [mutation, tally] : tallies) {
     INFO(kNames[static_cast<int>(mutation)]);
     CHECK(tally.survived == 0);

@@ -76,7 +76,8 @@ void try_tables(const ModelSpec& model, int tables, Outcome& outcome) {
   const NumberFormat* bf16 = find_format("bf16");
   Draw draw(11);
   for (int i = 0; i < tables; ++i) {
-    const Strategy table = random_table(draw.coin() ? 4 : 8, draw);
+    Strategy table = random_table(draw.coin() ? 4 : 8, draw);
+    table.capacity_factor_ratio = i % 3 == 0 ? 1 : 0;   // tokens are dropped in every third
     const StepForm form = draw.one_of({StepForm::kDecode, StepForm::kPrefill, StepForm::kMixed});
     const RaggedBatch batch = form == StepForm::kDecode    ? decode_batch({7, 1, 12, 3, 20})
                               : form == StepForm::kPrefill ? prefill_batch({{0, 7}, {5, 4}, {3, 1}})
@@ -85,7 +86,9 @@ void try_tables(const ModelSpec& model, int tables, Outcome& outcome) {
     INFO(model.name << " table " << i << " " << form_name(form));
     try {
       const StepGraph sharded = lower(logical, table, form);
-      const StepGraph whole = lower(logical, build_strategy(model, {}, form), form);
+      Strategy alone = build_strategy(model, {}, form);
+      alone.capacity_factor_ratio = table.capacity_factor_ratio;
+      const StepGraph whole = lower(logical, alone, form);
       const ProofResult result = prove({sharded, whole}, batch, {.seed = 7, .kind = 0, .measured_tolerance = has_recurrent(model)});
       CHECK(result.values.worst_share_ratio <= 1);
       CHECK(result.values.unheld == 0);

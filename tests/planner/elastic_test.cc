@@ -179,6 +179,15 @@ TEST_CASE("All requests end whatever the instance does, and more ranks are faste
   for (const ScaleRecord& record : drained.scales) CHECK(record.restarted == 0);
 }
 
+TEST_CASE("Scaled at once, an instance serves like one that had the ranks from the start") {
+  SimulationSettings settings;
+  settings.scales = {.asks = {{.at = Seconds(0.01), .ranks = 16}}, .drain = std::nullopt, .fixed = Seconds(0.001)};
+  const SimulationResult scaled = simulate_config(question(), elastic(8), {.requests = 3000}, settings);
+  const SimulationResult direct = simulate_config(question(), elastic(16), {.requests = 3000}, {});
+  CHECK(scaled.tpot.p50.value() == Approx(direct.tpot.p50.value()).epsilon(0.03));
+  CHECK(scaled.output_tokens_per_second == Approx(direct.output_tokens_per_second).epsilon(0.05));
+}
+
 TEST_CASE("Layouts that do not fit are bad input to a simulation") {
   CHECK(message_of([] { (void)simulated({{.at = Seconds(5), .ranks = 2}}); }).find("--scale: 2 ranks") !=
         std::string::npos);

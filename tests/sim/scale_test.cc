@@ -1,6 +1,8 @@
 // An instance that goes on with another number of attention groups.
 #include <rapidcheck.h>
 
+#include <cmath>
+
 #include "tests/catch.h"
 #include "tests/sim/deployments.h"
 
@@ -164,6 +166,9 @@ TEST_CASE("whatever is scaled when, every request ends with its tokens, twice al
     const ListedRun first = run(true);
     RC_ASSERT(first.result.requests.completed == static_cast<std::int64_t>(rows.size()));
     RC_ASSERT(first.result.output_tokens == tokens);
+    double present = 0;  // Little: request-seconds
+    for (const RequestRecord& record : first.records.all) present += to_seconds(record.e2e()).value();
+    RC_ASSERT(std::abs(first.result.mean_requests * first.result.simulated.value() - present) <= 1e-6 * present);
     const ListedRun again = run(true);
     const ListedRun slow = run(false);
     for (const ListedRun* other : {&again, &slow}) {
