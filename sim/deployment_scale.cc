@@ -83,7 +83,7 @@ void DeploymentRun::on_quiet(std::int32_t instance) {
   if (!pool_.settings().router_sees_groups) {
     for (const RequestSlot slot : lost) pool_.leave(table_[slot], instance, 0);
   }
-  scaling.record.restarted = std::ssize(lost);
+  scaling.record.lost = std::ssize(lost);
   schedule(events_.now() + event.pause, EventPriority::kFault, Kind::kResume, instance);
   for (const RequestSlot slot : lost) start_over(slot);
 }

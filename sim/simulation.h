@@ -82,7 +82,7 @@ struct ScaleRecord {
   SimTime asked;
   SimTime paused;                        // no step under way
   SimTime resumed;
-  std::int64_t restarted = 0;            // requests of groups that went
+  std::int64_t lost = 0;                 // requests of groups that went: they start over, or fail
   bool given_up = false;                 // requests did not end in time
 };
 

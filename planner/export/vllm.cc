@@ -126,7 +126,7 @@ EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::stri
     launch.notes.emplace_back(
         "one Ray cluster over all nodes, those to be added included; start this on its first node alone. Scale with POST "
         "/scale_elastic_ep {\"new_data_parallel_size\": N}; VLLM_ELASTIC_EP_DRAIN_REQUESTS=1 waits for running requests "
-        "(drain_timeout 120 s, then nothing is changed), else those of ranks that go are aborted");
+        "(drain_timeout 120 s, then nothing is changed), else those of ranks that go are aborted. Asynchronous EPLB (use_async) needs NIXL");
   }
   if (names_backend(request, c) && all2all_backend(request, plan).starts_with("deepep")) {
     const bool low_latency = all2all_backend(request, plan) == "deepep_low_latency";

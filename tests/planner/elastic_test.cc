@@ -169,14 +169,14 @@ TEST_CASE("All requests end whatever the instance does, and more ranks are faste
   CHECK(up.simulated < plain.simulated + Seconds(paused));
   REQUIRE(down.scales.size() == 2);
   CHECK(down.scales[1].groups == 8);
-  CHECK(down.scales[1].restarted > 0);
+  CHECK(down.scales[1].lost > 0);
   const SimulationResult again = simulated({{.at = Seconds(5), .ranks = 16}, {.at = Seconds(15), .ranks = 8}});
   CHECK(again.simulated == down.simulated);
   CHECK(again.e2e.p99 == down.e2e.p99);
   const SimulationResult drained =
       simulated({{.at = Seconds(5), .ranks = 16}, {.at = Seconds(15), .ranks = 8}}, Seconds(60));
   CHECK(drained.requests.completed == 1500);
-  for (const ScaleRecord& record : drained.scales) CHECK(record.restarted == 0);
+  for (const ScaleRecord& record : drained.scales) CHECK(record.lost == 0);
 }
 
 TEST_CASE("Scaled at once, an instance serves like one that had the ranks from the start") {

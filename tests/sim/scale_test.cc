@@ -39,7 +39,7 @@ TEST_CASE("a request under way goes on after the pause, and pays for nothing els
   CHECK(milliseconds(record.asked) == Approx(50));
   CHECK(milliseconds(record.paused) == Approx(69));
   CHECK(milliseconds(record.resumed) == Approx(169));
-  CHECK(record.restarted == 0);
+  CHECK(record.lost == 0);
   CHECK(record.groups_before == 1);
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("requests of a group that goes start over with their answers so far, o
   CHECK(lost.run.result.requests.completed == 3);
   CHECK(lost.run.result.output_tokens == 65);
   REQUIRE(lost.run.result.scales.size() == 1);
-  CHECK(lost.run.result.scales[0].restarted == 1);
+  CHECK(lost.run.result.scales[0].lost == 1);
   // Beside the pause of 50 ms its prompt and nearly ten answers are computed again, in a step of both.
   const ListedRun plain({{.milliseconds = 0, .prompt_tokens = 4, .output_tokens = 30},
                          {.milliseconds = 0, .prompt_tokens = 4, .output_tokens = 30}},
@@ -109,7 +109,7 @@ TEST_CASE("requests of a group that goes start over with their answers so far, o
 TEST_CASE("drained, nothing is lost and newcomers wait; what does not end in time changes nothing") {
   const Lost drained(true, 1000);
   CHECK(drained.run.result.requests.completed == 3);
-  CHECK(drained.run.result.scales[0].restarted == 0);
+  CHECK(drained.run.result.scales[0].lost == 0);
   CHECK_FALSE(drained.run.result.scales[0].given_up);
   CHECK(drained.run.records.of(2).first_token > drained.run.result.scales[0].resumed);
   const Lost given_up(true, 20);

@@ -37,7 +37,7 @@ Document scales_document(const std::vector<ScaleRecord>& scales) {
                     {"asked_seconds", to_seconds(s.asked).value()},
                     {"paused_seconds", to_seconds(s.paused).value()},
                     {"resumed_seconds", to_seconds(s.resumed).value()},
-                    {"restarted_requests", s.restarted},
+                    {"lost_requests", s.lost},
                     {"given_up", s.given_up}});
   }
   return rows;

@@ -53,10 +53,10 @@ std::string requests_line(const SimulateAnswer& answer, const SimulationResult& 
 std::string scale_lines(const SimulationResult& r) {
   std::string text;
   for (const ScaleRecord& s : r.scales) {
-    text += fmt::format("  scaled      {} groups to {}, asked for at {}: ", s.groups_before, s.groups, format_seconds(to_seconds(s.asked)));
-    text += s.given_up ? "given up, requests did not end in time\n"
-                       : fmt::format("nothing served from {} to {}, {} started over\n", format_seconds(to_seconds(s.paused)), format_seconds(to_seconds(s.resumed)),
-                                     counted(s.restarted, "request"));
+    const std::string asked = format_seconds(to_seconds(s.asked));
+    text += s.given_up ? fmt::format("  not scaled  {} groups stay, asked at {}: requests did not end in time\n", s.groups, asked)
+                       : fmt::format("  scaled      {} groups to {}, asked at {}: nothing served from {} to {}, {} lost with their groups\n", s.groups_before,
+                                     s.groups, asked, format_seconds(to_seconds(s.paused)), format_seconds(to_seconds(s.resumed)), counted(s.lost, "request"));
   }
   return text;
 }
