@@ -52,6 +52,8 @@ ParallelConfig draw(const ModelSpec& model, std::int64_t most_ranks) {
     config.moe_dp = config.stage_ranks() / config.moe_tp / config.ep;
   }
   config.variant = any_variant(config);
+  if (model.is_moe() && any_of(0, 2) == 0)
+    config.variant.capacity_factor_ratio = 0.5 * static_cast<double>(any_of(1, 4));
   return config;
 }
 

@@ -78,7 +78,7 @@ TEST_CASE("A factor that has room for every token changes nothing") {
 TEST_CASE(
     "More room drops less, more tokens are never fewer rows, and the busiest rank never keeps more than its experts "
     "take") {
-  rc::check([] {
+  CHECK(rc::check([] {
     const auto experts = *rc::gen::element<std::int64_t>(8, 16, 60, 64, 256);
     const auto per_token = *rc::gen::inRange<std::int64_t>(1, std::min<std::int64_t>(8, experts / 2));
     const auto ep = *rc::gen::element<std::int64_t>(1, 2, 4, 8);
@@ -107,7 +107,7 @@ TEST_CASE(
     }
     const auto capacity = static_cast<double>(expert_capacity(128, per_token, experts, factor));
     RC_ASSERT(tight.busiest_rows(128) <= capacity * static_cast<double>(tight.slots_per_rank()) + 1e-9);
-  });
+  }));
 }
 
 TEST_CASE(

@@ -74,7 +74,7 @@ TEST_CASE("Every slot of an expert is on a rank, and copies are where EPLB puts 
 }
 
 TEST_CASE("The same layout moves nothing, a new rank lacks all that it holds, and nobody lacks more than that") {
-  rc::check([] {
+  CHECK(rc::check([] {
     const auto from = *rc::gen::element<std::int64_t>(2, 4, 8);
     const auto to = *rc::gen::element<std::int64_t>(2, 4, 8);
     const auto redundant = *rc::gen::element<std::int64_t>(0, 8);
@@ -88,7 +88,7 @@ TEST_CASE("The same layout moves nothing, a new rank lacks all that it holds, an
       if (from == to) RC_ASSERT(moves[r].experts == 0 && moves[r].others == 0);
       if (static_cast<std::int64_t>(r) >= from) RC_ASSERT(moves[r].experts > 0 && moves[r].others > 0);
     }
-  });
+  }));
 }
 
 }  // namespace

@@ -89,7 +89,9 @@ WorkList work_list(const StepGraph& graph, const BatchShape& shape, std::int64_t
 
 void check_form(const ModelSpec& model, const ParallelConfig& config, const StageGraphs& graphs,
                 const BatchShape& shape) {
-  const Strategy alone = build_strategy(model, {}, graphs.form);
+  ParallelConfig one;
+  one.variant.capacity_factor_ratio = config.variant.capacity_factor_ratio;
+  const Strategy alone = build_strategy(model, one, graphs.form);
   for (std::size_t k = 0; k < model.kinds.size(); ++k) {
     const StepGraph whole =
         lower(layer_graph(model, model.kinds[k], graphs.form, default_formats(model)), alone, graphs.form);

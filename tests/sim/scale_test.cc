@@ -119,18 +119,22 @@ TEST_CASE("drained, nothing is lost and newcomers wait; what does not end in tim
   CHECK(milliseconds(given_up.run.records.of(2).first_token) < 200);
 }
 
+std::vector<ListedSource::Row> drawn_rows() {
+  std::vector<ListedSource::Row> rows;
+  std::int64_t at = 0;
+  for (int left = *rc::gen::inRange(1, 25); left > 0; --left) {
+    at += *rc::gen::inRange(0, 60);
+    rows.push_back(
+        {.milliseconds = at, .prompt_tokens = *rc::gen::inRange(1, 90), .output_tokens = *rc::gen::inRange(1, 40)});
+  }
+  return rows;
+}
+
 TEST_CASE("whatever is scaled when, every request ends with its tokens, twice alike, in runs or step by step") {
-  rc::check([] {
-    std::vector<ListedSource::Row> rows;
-    const auto count = *rc::gen::inRange(1, 25);
-    std::int64_t at = 0;
+  CHECK(rc::check([] {
+    const std::vector<ListedSource::Row> rows = drawn_rows();
     std::int64_t tokens = 0;
-    for (int i = 0; i < count; ++i) {
-      at += *rc::gen::inRange(0, 60);
-      rows.push_back(
-          {.milliseconds = at, .prompt_tokens = *rc::gen::inRange(1, 90), .output_tokens = *rc::gen::inRange(1, 40)});
-      tokens += rows.back().output_tokens;
-    }
+    for (const ListedSource::Row& row : rows) tokens += row.output_tokens;
     struct Drawn {
       std::int64_t at, prepare, pause, groups;
       bool drain;
@@ -178,7 +182,7 @@ TEST_CASE("whatever is scaled when, every request ends with its tokens, twice al
                   first.records.of(static_cast<std::int64_t>(i)).last_token);
       }
     }
-  });
+  }));
 }
 
 }  // namespace
