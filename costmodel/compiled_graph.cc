@@ -240,7 +240,9 @@ void CompiledGraph::fuse_norms(const CompileFor& target, const std::vector<Group
     if (norm < 0 || compiled == nodes_.end() || !compiled->work) continue;
     const TrafficForm& form = reduce.traffic->form;
     const double ratio = form.message_ratio > 0 ? std::max(form.sent_ratio, form.received_ratio) / form.message_ratio : 0;
-    reduce.traffic->fused = &target.collectives.curve(form.kind, group_shape(*graph_, node.group, axes), ratio, {}, true);
+    const CollectiveCurve& curve = target.collectives.curve(form.kind, group_shape(*graph_, node.group, axes), ratio, {}, true);
+    if (curve.links().nodes > 1 || !curve.links().peer_access) continue;   // such kernels read their peers' memory
+    reduce.traffic->fused = &curve;
     reduce.traffic->fused_limit = limit;
     compiled->work->fused = {reduce.traffic->symbol, form.message_ratio, limit};
   }

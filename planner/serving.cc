@@ -118,7 +118,7 @@ void scale_to_replicas(ServingEstimate& out, std::int64_t replicas) {
 
 bool meets(const ServingEstimate& e, const Targets& targets) {
   const auto within = [&targets](Seconds value, double spread, const std::optional<Seconds>& target) {
-    return !target || value * std::exp(targets.deviations * spread) <= *target;
+    return !target || value * targets.margin_ratio(spread) <= *target;
   };
   return e.feasible && within(e.ttft, e.spread.ttft, targets.ttft) && within(e.tpot, e.spread.tpot, targets.tpot) &&
          within(e.e2e, e.spread.end_to_end, targets.e2e);

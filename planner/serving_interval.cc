@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace shardplan {
 namespace {
@@ -12,7 +13,8 @@ constexpr double kRunToRunTtft = 0.25;
 constexpr double kSeen = 0.3;
 // Errors have long tails, so that more of them lie near: p90 of Student's t with 4 degrees of freedom lies at 1.084
 // standard deviations, the normal's at 1.282.
-constexpr double kTail = 1.084 / kP90;
+constexpr double kStudentP90 = 1.5332062740589438;                            // with a variance of 2
+constexpr double kTail = kStudentP90 / std::numbers::sqrt2 / kP90;
 constexpr double kStep = 0.05;  // of a logarithm, for the derivatives
 
 struct Quantities {
@@ -85,13 +87,15 @@ EngineTimes moved(const EngineTimes& times, TimeTerm term) {
 
 }  // namespace
 
+// Student's t with 4 degrees of freedom: F(t) = 1/2 + 3x/4 - x^3/4 with x = t/sqrt(4 + t^2).
 double deviations_of(double probability) {
-  double low = -8, high = 8;
+  double low = -1, high = 1;
   for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (std::erfc(-middle / std::sqrt(2.0)) / 2 < probability ? low : high) = middle;
+    const double x = (low + high) / 2;
+    (0.5 + 0.75 * x - 0.25 * x * x * x < probability ? low : high) = x;
   }
-  return (low + high) / 2;
+  const double t = 2 * low / std::sqrt(1 - low * low);
+  return t / kStudentP90 * kP90;
 }
 
 LogSpread spread_of(const LoopSteps& steps, const EngineTimes& times, const LoopTraffic& traffic) {

@@ -20,7 +20,8 @@ struct LogSpread {
 
 inline constexpr double kP90 = 1.2815515655446004;  // standard deviations from the median to p90
 
-// Standard deviations below which a normal variable stays with this probability, in (0, 1).
+// Multiples of a LogSpread below which an error stays with this probability, in (0, 1): kP90 for 0.9, and the tails that
+// intervals have.
 [[nodiscard]] double deviations_of(double probability);
 
 [[nodiscard]] LogSpread spread_of(const LoopSteps& steps, const EngineTimes& times, const LoopTraffic& traffic);

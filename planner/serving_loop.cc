@@ -34,7 +34,8 @@ struct Pace {
 // Of the steps before one with prompts, those of decodes alone: behind these the host launches it.
 double captured_ratio(const LoopSteps& s, const EngineTimes& times) {
   const bool in_waves = times.waves && times.prefill_first;   // prompts follow prompts
-  return s.answers() && s.captures && !in_waves ? std::max(0.0, 1 - s.running * s.tokens_per_step / s.osl * s.chunks / s.prompts) : 0;
+  const double batch = s.running / s.in_flight;
+  return s.answers() && s.captures && !in_waves ? std::max(0.0, 1 - batch * s.tokens_per_step / s.osl * s.chunks / s.prompts) : 0;
 }
 
 Pace pace_of(const LoopSteps& s, const EngineTimes& times) {

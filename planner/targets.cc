@@ -2,16 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "base/units.h"
 
 namespace shardplan {
 namespace {
 
-void consider(std::optional<TargetMiss>& worst, const char* rule, const std::string& what, Seconds predicted, double spread,
+void consider(std::optional<TargetMiss>& worst, const char* rule, const std::string& what, Seconds value,
               const std::optional<Seconds>& target) {
-  const Seconds value = predicted * std::exp(spread);
   if (!target || value <= *target) return;
   const double excess = value / *target - 1;
   if (worst && worst->excess_ratio >= excess) return;
@@ -25,11 +22,10 @@ void consider(std::optional<TargetMiss>& worst, const char* rule, const std::str
 std::optional<TargetMiss> target_miss(const ServingEstimate& serving, const Targets& targets) {
   if (!serving.feasible) return TargetMiss{"traffic", serving.reason, 1e3};
   std::optional<TargetMiss> worst;
-  const double k = targets.deviations;
-  const char* margin = k > 0 ? " and its margin" : "";
-  consider(worst, "ttft", std::string("TTFT") + margin, serving.ttft, k * serving.spread.ttft, targets.ttft);
-  consider(worst, "tpot", std::string("TPOT") + margin, serving.tpot, k * serving.spread.tpot, targets.tpot);
-  consider(worst, "e2e", std::string("end-to-end time") + margin, serving.e2e, k * serving.spread.end_to_end, targets.e2e);
+  const char* margin = targets.deviations > 0 ? " and its margin" : "";
+  consider(worst, "ttft", std::string("TTFT") + margin, serving.ttft * targets.margin_ratio(serving.spread.ttft), targets.ttft);
+  consider(worst, "tpot", std::string("TPOT") + margin, serving.tpot * targets.margin_ratio(serving.spread.tpot), targets.tpot);
+  consider(worst, "e2e", std::string("end-to-end time") + margin, serving.e2e * targets.margin_ratio(serving.spread.end_to_end), targets.e2e);
   return worst;
 }
 

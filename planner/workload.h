@@ -1,6 +1,7 @@
 // What is asked of a deployment: traffic, lengths, latency targets.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -28,6 +29,8 @@ struct Targets {
   std::optional<Seconds> e2e;
   // Kept with so many standard deviations of the prediction to spare (deviations_of a confidence); 0: by the prediction itself.
   double deviations = 0;
+  // What a prediction is multiplied by before it meets its target, for its spread.
+  [[nodiscard]] double margin_ratio(double spread) const { return std::exp(deviations * spread); }
 };
 
 }  // namespace shardplan

@@ -156,12 +156,13 @@ struct TargetRow {
   const char* name;
   std::optional<Seconds> Targets::*target;
   Seconds ServingEstimate::*value;
+  double LogSpread::*spread;
   Objective objective;  // that makes the value small
 };
 constexpr TargetRow kTargets[] = {
-    {"TPOT", &Targets::tpot, &ServingEstimate::tpot, Objective::kInteractivity},
-    {"TTFT", &Targets::ttft, &ServingEstimate::ttft, Objective::kLatency},
-    {"end-to-end", &Targets::e2e, &ServingEstimate::e2e, Objective::kLatency},
+    {"TPOT", &Targets::tpot, &ServingEstimate::tpot, &LogSpread::tpot, Objective::kInteractivity},
+    {"TTFT", &Targets::ttft, &ServingEstimate::ttft, &LogSpread::ttft, Objective::kLatency},
+    {"end-to-end", &Targets::e2e, &ServingEstimate::e2e, &LogSpread::end_to_end, Objective::kLatency},
 };
 
 // The value that is reached when this target is dropped and the others stay.
@@ -175,10 +176,9 @@ void relax_target(const PlanRequest& request, const TargetRow& row, std::vector<
   relaxed.explain_empty = false;
   const PlanResult result = search_plans(relaxed);
   if (result.plans.empty()) return;
-  const auto least = std::min_element(result.plans.begin(), result.plans.end(), [&row](const Plan& a, const Plan& b) {
-    return a.serving.*row.value < b.serving.*row.value;
-  });
-  const Seconds value = least->serving.*row.value;
+  const auto kept = [&](const Plan& plan) { return plan.serving.*row.value * request.targets.margin_ratio(plan.serving.spread.*row.spread); };
+  const auto least = std::min_element(result.plans.begin(), result.plans.end(), [&kept](const Plan& a, const Plan& b) { return kept(a) < kept(b); });
+  const Seconds value = kept(*least);
   out.push_back(
       {value / *target - 1, fmt::format("a {} target of {} instead of {} ({})", row.name, format_seconds(value),
                                         format_seconds(*target), short_text(least->config))});

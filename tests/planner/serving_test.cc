@@ -185,6 +185,7 @@ TEST_CASE("The best concurrency meets the targets, and a quarter more does not")
 TEST_CASE("A confidence leaves room for what the prediction may be off by") {
   CHECK(deviations_of(0.5) == Approx(0).margin(1e-12));
   CHECK(deviations_of(0.9) == Approx(kP90).epsilon(1e-9));
+  CHECK(deviations_of(0.99) / deviations_of(0.9) == Approx(3.7469 / 1.5332).epsilon(1e-4));   // t with 4 degrees of freedom
   const Served served;
   Targets targets{.tpot = Seconds(0.02)};
   const double plain = best_concurrency(served.input(), {}, targets);

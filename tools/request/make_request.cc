@@ -162,11 +162,11 @@ PlanRequest make_request(const RequestFlags& flags) {
                      from_milliseconds(flags.workload.e2e_ms)};
   const WorkloadFlags& w = flags.workload;
   refuse(w.confidence && !w.ttft_ms && !w.tpot_ms && !w.e2e_ms, "--confidence", "is of no target", "--ttft-ms, --tpot-ms or --e2e-ms beside it");
-  refuse(w.confidence && flags.machine.mode == "sol", "--confidence", "contradicts --mode sol, whose bounds have no interval", "one of them");
   if (w.confidence) request.targets.deviations = deviations_of(*w.confidence);
   if (!flags.expert_load.empty()) request.price.expert_load = parse_expert_load(flags.expert_load);
   request.hardware = make_hardware(flags.machine);
   request.price.mode = make_mode(flags.machine, request.hardware);
+  refuse(w.confidence && request.price.mode != PriceMode::kCalibrated, "--confidence", "is of predictions at the speed of light, which have no interval", "a calibrated machine");
   check_symmetric_memory(request);
   if (flags.expert_load.empty() && request.price.mode == PriceMode::kCalibrated) request.price.expert_load = served_expert_load();
   request.model = make_model(flags);

@@ -61,6 +61,7 @@ void set_lengths(SimulatedTraffic& traffic, const std::string& law) {
 
 void check_traffic(const TrafficFlags& t, const WorkloadFlags& w, bool finds_rate) {
   const bool traced = !t.trace.empty();
+  refuse(w.confidence.has_value(), "--confidence", "is of predictions, and what is simulated has no interval", "plan or estimate");
   refuse(!traced && !t.trace_format.empty(), "--trace-format", "is the format of no trace", "--trace beside it");
   refuse(!traced && t.trace_speed, "--trace-speed", "is the speed of no trace", "--trace beside it");
   refuse(traced && (w.isl || w.osl), "--trace", "has the lengths of its requests", "no --isl or --osl beside it");

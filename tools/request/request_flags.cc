@@ -33,7 +33,7 @@ FlagGroup workload_flags(WorkloadFlags& w) {
            number_flag("--ttft-ms", "MS", "most milliseconds to the first token", w.ttft_ms, {0, kMostMilliseconds}),
            number_flag("--tpot-ms", "MS", "most milliseconds per further token", w.tpot_ms, {0, kMostMilliseconds}),
            number_flag("--e2e-ms", "MS", "most milliseconds of a request", w.e2e_ms, {0, kMostMilliseconds}),
-           number_flag("--confidence", "P", "that each target holds, by how far predictions may be off (as predicted: 0.5)", w.confidence, {0.5, 0.99})}};
+           number_flag("--confidence", "P", "probability over 0.5 that each target holds, by how far predictions may be off (as predicted)", w.confidence, {0.5, 0.99})}};
 }
 
 FlagGroup engine_flags(EngineFlags& e) {

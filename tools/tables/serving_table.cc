@@ -26,10 +26,11 @@ double wide(double spread) { return std::exp(kP90 * spread); }
 
 std::string range_of(Seconds value, double spread) { return time_text(value / wide(spread)) + " to " + time_text(value * wide(spread)); }
 
-std::string one_target(const char* name, const std::optional<Seconds>& target, Seconds value) {
+std::string one_target(const char* name, const std::optional<Seconds>& target, Seconds value, double margin_ratio) {
   if (!target) return "";
-  const bool met = value <= *target;
-  return fmt::format("  {} at most {}: {} ({})\n", name, format_seconds(*target), met ? "met" : "missed", format_seconds(value));
+  const bool met = value * margin_ratio <= *target;
+  const std::string margin = margin_ratio > 1 ? fmt::format(", {} with its margin", format_seconds(value * margin_ratio)) : "";
+  return fmt::format("  {} at most {}: {} ({}{})\n", name, format_seconds(*target), met ? "met" : "missed", format_seconds(value), margin);
 }
 
 }  // namespace
@@ -59,7 +60,8 @@ std::string serving_table(const ServingEstimate& s, const Workload& workload, st
 }
 
 std::string targets_line(const ServingEstimate& s, const Targets& t) {
-  return one_target("TTFT", t.ttft, s.ttft) + one_target("TPOT", t.tpot, s.tpot) + one_target("request", t.e2e, s.e2e);
+  return one_target("TTFT", t.ttft, s.ttft, t.margin_ratio(s.spread.ttft)) + one_target("TPOT", t.tpot, s.tpot, t.margin_ratio(s.spread.tpot)) +
+         one_target("request", t.e2e, s.e2e, t.margin_ratio(s.spread.end_to_end));
 }
 
 }  // namespace shardplan
