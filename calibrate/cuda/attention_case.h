@@ -20,10 +20,11 @@ struct AttentionCase {
   std::int64_t v_dim = 0;
   std::int64_t window = 0;
   bool decode = false;
+  bool shared_kv = false;  // values are the keys' first v_dim columns (absorbed MLA)
 };
 
-// nullopt where the library has no kernel for it, or there is no library. CudnnError (an EnvironmentError) when a call
-// fails.
+// nullopt where the library has no kernel for it (nor is one sought where values are keys), or there is no library.
+// CudnnError (an EnvironmentError) when a call fails.
 [[nodiscard]] std::optional<DeviceTiming> time_cudnn_attention(const AttentionCase& a, const StoppingRule& rule);
 // "9.19.0"; "" without the library, and then why in one line.
 [[nodiscard]] std::string cudnn_version(std::string* why);

@@ -26,33 +26,36 @@ AttentionCase attention_case(const NodeCase& c) {
           field(c, "qk_dim"),
           field(c, "v_dim"),
           field(c, "window"),
-          decode};
+          decode,
+          c.graph->op_of(c.graph->nodes[c.node]).attention.shared_kv};
 }
 
-// Keys and values of one layer.
+// Keys and values of one layer; no values where they are the keys' first columns.
 struct LayerCache {
   Buffer<char> k;
   Buffer<char> v;
+  [[nodiscard]] const Buffer<char>& values() const { return v.size() > 0 ? v : k; }
 };
+
+std::int64_t value_stride(const AttentionCase& a) { return a.shared_kv ? a.qk_dim : a.v_dim; }
 
 // What the last token's last head of the last request made of the layer.
 bool is_last_row(const AttentionCase& a, const Buffer<char>& q, const LayerCache& layer, const Buffer<float>& out,
                  double scale) {
-  const std::int64_t rows = a.batch * a.tokens * a.heads;
-  std::vector<float> made(static_cast<std::size_t>(rows * a.v_dim));
-  out.copy_to(made);
-  made.erase(made.begin(), made.end() - a.v_dim);
+  const std::int64_t row = a.batch * a.tokens * a.heads - 1;
+  std::vector<float> made(static_cast<std::size_t>(a.v_dim));
+  check(cudaMemcpy(made.data(), out.get() + row * a.v_dim, made.size() * sizeof(float), cudaMemcpyDeviceToHost),
+        "copy from the device");
   const std::int64_t first = a.window > 0 ? std::max<std::int64_t>(a.length - a.window, 0) : 0;
-  std::vector<float> k, v;
-  for (std::int64_t position = first; position < a.length; ++position) {
-    const std::int64_t at =
-        ((a.batch - 1) * a.length + position) * a.kv_heads + kv_head_of(a.heads - 1, a.heads, a.kv_heads);
-    const auto key = numbers_of(layer.k, ProductFormat::kBf16, at * a.qk_dim, a.qk_dim);
-    const auto value = numbers_of(layer.v, ProductFormat::kBf16, at * a.v_dim, a.v_dim);
-    k.insert(k.end(), key.begin(), key.end());
-    v.insert(v.end(), value.begin(), value.end());
-  }
-  const auto query = numbers_of(q, ProductFormat::kBf16, (rows - 1) * a.qk_dim, a.qk_dim);
+  const std::int64_t at =
+      ((a.batch - 1) * a.length + first) * a.kv_heads + kv_head_of(a.heads - 1, a.heads, a.kv_heads);
+  const auto of_positions = [&](const Buffer<char>& cache, std::int64_t stride, std::int64_t count) {
+    return numbers_of(cache, ProductFormat::kBf16,
+                      {.first = at * stride, .count = count, .stride = a.kv_heads * stride, .rows = a.length - first});
+  };
+  const std::vector<float> k = of_positions(layer.k, a.qk_dim, a.qk_dim);
+  const std::vector<float> v = of_positions(layer.values(), value_stride(a), a.v_dim);
+  const auto query = numbers_of(q, ProductFormat::kBf16, row * a.qk_dim, a.qk_dim);
   return are_close(made, attended(query, k, v, scale), 1e-3);
 }
 
@@ -65,12 +68,13 @@ DeviceTiming time_own(const AttentionCase& a, const StoppingRule& rule) {
   }
   for (std::int64_t h = 0; h < a.heads; ++h) heads.push_back(kv_head_of(h, a.heads, a.kv_heads));
   const std::int64_t positions = a.batch * a.length * a.kv_heads;
-  const int copies = copies_of(static_cast<double>(2 * positions * (a.qk_dim + a.v_dim)));
+  const std::int64_t own_v_dim = a.shared_kv ? 0 : a.v_dim;
+  const int copies = copies_of(static_cast<double>(2 * positions * (a.qk_dim + own_v_dim)));
   std::vector<LayerCache> layers;
   for (int i = 0; i < copies; ++i) {
     const auto seed = static_cast<std::uint64_t>(2 * i) + 2;
     layers.push_back({random_operand(positions * a.qk_dim, ProductFormat::kBf16, seed, stream.get()),
-                      random_operand(positions * a.v_dim, ProductFormat::kBf16, seed + 1, stream.get())});
+                      random_operand(positions * own_v_dim, ProductFormat::kBf16, seed + 1, stream.get())});
   }
   const std::int64_t rows = a.batch * a.tokens * a.heads;
   const Buffer<char> q = random_operand(rows * a.qk_dim, ProductFormat::kBf16, 1, stream.get());
@@ -90,7 +94,7 @@ DeviceTiming time_own(const AttentionCase& a, const StoppingRule& rule) {
                          .keys = a.length,
                          .qk_dim = a.qk_dim,
                          .v_dim = a.v_dim,
-                         .v_stride = a.v_dim,
+                         .v_stride = value_stride(a),
                          .window = a.window};
   const std::int64_t splits =
       a.decode ? decode_splits(attention_blocks(launch), a.length, kTile, multiprocessors()) : 1;
@@ -98,7 +102,7 @@ DeviceTiming time_own(const AttentionCase& a, const StoppingRule& rule) {
   DeviceTiming timing = sampled(stream, copies, rule, "own kernel, " + std::to_string(splits) + " splits", [&] {
     for (const LayerCache& layer : layers) {
       launch.k = layer.k.get();
-      launch.v = layer.v.get();
+      launch.v = layer.values().get();
       if (a.decode)
         launch_decode_attention(launch, splits, scratch.get(), stream.get());
       else
@@ -122,8 +126,11 @@ std::string cudnn_version(std::string* why) {
 }
 #endif
 
-// Our own kernel and, where it is built in and has one, cuDNN's. What that fails at is told with ours.
+// Our own kernel and, where it is built in and has one, cuDNN's. What that fails at is told with ours. No kernel here
+// gathers chosen positions or reads compressed entries.
 std::vector<DeviceTiming> time_attention(const NodeCase& c, const StoppingRule& rule) {
+  const auto& op = c.graph->op_of(c.graph->nodes[c.node]);
+  if (op.kind != OpKind::kAttention || op.attention.top_k > 0 || op.attention.entry_tokens > 0) return {};
   const AttentionCase a = attention_case(c);
   const bool plain = c.format.empty() || c.format == "bf16" || c.format == "fp16";
   if (!plain || a.heads == 0 || a.kv_heads == 0 || a.batch * a.tokens * a.length == 0) return {};

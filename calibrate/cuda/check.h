@@ -18,11 +18,11 @@ class DeviceMemoryError : public EnvironmentError {
 };
 
 inline void check(cudaError_t status, const char* what) {
-  if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();   // it is told here, not by the next call
-    throw DeviceMemoryError(std::string("CUDA: ") + what + ": " + cudaGetErrorString(status));
-  }
-  if (status != cudaSuccess) throw EnvironmentError(std::string("CUDA: ") + what + ": " + cudaGetErrorString(status));
+  if (status == cudaSuccess) return;
+  cudaGetLastError();   // it is told here, not by the next call
+  const std::string told = std::string("CUDA: ") + what + ": " + cudaGetErrorString(status);
+  if (status == cudaErrorMemoryAllocation) throw DeviceMemoryError(told);
+  throw EnvironmentError(told);
 }
 inline void check(cublasStatus_t status, const char* what) {
   if (status != CUBLAS_STATUS_SUCCESS) throw EnvironmentError(std::string("cuBLASLt: ") + what + ": " + cublasLtGetStatusString(status));

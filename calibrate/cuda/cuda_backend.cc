@@ -150,6 +150,8 @@ class CudaBackend : public DeviceBackend {
 extern "C" shardplan::DeviceBackend* shardplan_open_device() {
   // A kernel that is loaded when first launched may wait for all that the device is doing, and a send waits for its receiver.
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+  // Streams that share a connection wait for each other: ranks' sends and receives would, in a circle.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
   if (status != cudaSuccess || devices == 0) {

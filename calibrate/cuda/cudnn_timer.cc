@@ -79,16 +79,22 @@ bool is_last_row(const CudnnAttentionShape& s, const Operands& operands, const B
                  const Buffer<char>& v_cache) {
   const std::vector<std::int32_t> pages = s.is_paged() ? dealt_pages(s) : std::vector<std::int32_t>();
   std::vector<float> k, v;
-  for (std::int64_t position = 0; position < s.length; ++position) {
+  const std::int64_t stretch = s.is_paged() ? s.page : s.length;  // positions that lie one behind the other
+  for (std::int64_t position = 0; position < s.length; position += stretch) {
     const std::int64_t place =
-        s.is_paged() ? pages[static_cast<std::size_t>((s.batch - 1) * s.pages() + position / s.page)] * s.page +
-                           position % s.page
-                     : (s.batch - 1) * s.length + position;
+        s.is_paged() ? pages[static_cast<std::size_t>((s.batch - 1) * s.pages() + position / s.page)] * s.page
+                     : (s.batch - 1) * s.length;
     const std::int64_t at = place * s.kv_heads + s.kv_heads - 1;
-    const auto key = numbers_of(k_cache, ProductFormat::kBf16, at * s.qk_dim, s.qk_dim);
-    const auto value = numbers_of(v_cache, ProductFormat::kBf16, at * s.v_dim, s.v_dim);
-    k.insert(k.end(), key.begin(), key.end());
-    v.insert(v.end(), value.begin(), value.end());
+    const auto add = [&](const Buffer<char>& cache, std::int64_t dim, std::vector<float>& to) {
+      const auto numbers = numbers_of(cache, ProductFormat::kBf16,
+                                      {.first = at * dim,
+                                       .count = dim,
+                                       .stride = s.kv_heads * dim,
+                                       .rows = std::min(stretch, s.length - position)});
+      to.insert(to.end(), numbers.begin(), numbers.end());
+    };
+    add(k_cache, s.qk_dim, k);
+    add(v_cache, s.v_dim, v);
   }
   const std::int64_t row = s.batch * s.tokens * s.heads - 1;
   const auto q = numbers_of(operands.q, ProductFormat::kBf16, row * s.qk_dim, s.qk_dim);
@@ -119,7 +125,7 @@ std::string cudnn_version(std::string* why) {
 
 std::optional<DeviceTiming> time_cudnn_attention(const AttentionCase& a, const StoppingRule& rule) {
   const CudnnLibrary* library = cudnn_library();
-  if (library == nullptr || (a.window > 0 && !a.decode)) return std::nullopt;
+  if (library == nullptr || a.shared_kv || (a.window > 0 && !a.decode)) return std::nullopt;
   const CudnnAttentionShape shape = shape_of(a);
   const OwnedStream stream;
   const Handle handle(*library);

@@ -227,8 +227,9 @@ std::vector<DeviceTiming> time_experts(const NodeCase& c, const StoppingRule& ru
   const auto take = [&](const auto& timed) {  // what one library refuses another may do
     try {
       if (auto timing = timed()) timings.push_back(std::move(*timing));
-    } catch (const DeviceMemoryError&) {
-      throw;
+    } catch (const DeviceMemoryError& error) {
+      if (timings.empty()) throw;  // what was measured before it stays
+      refused = error.what();
     } catch (const EnvironmentError& error) {
       refused = error.what();
     }

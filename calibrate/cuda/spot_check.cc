@@ -22,11 +22,20 @@ float from_e4m3(std::uint8_t bits) {
 
 std::vector<float> numbers_of(const Buffer<char>& buffer, ProductFormat format, std::int64_t first,
                               std::int64_t count) {
+  return numbers_of(buffer, format, {.first = first, .count = count, .stride = count});
+}
+
+std::vector<float> numbers_of(const Buffer<char>& buffer, ProductFormat format, const RunsOfNumbers& runs) {
   const std::int64_t width = bytes_of(format);
-  ensure(first >= 0 && (first + count) * width <= buffer.size(), "numbers beyond a buffer");
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(count * width));
-  check(cudaMemcpy(bytes.data(), buffer.get() + first * width, bytes.size(), cudaMemcpyDeviceToHost),
-        "copy from the device");
+  const std::int64_t end = runs.first + (runs.rows - 1) * runs.stride + runs.count;
+  ensure(runs.first >= 0 && runs.rows > 0 && runs.stride >= runs.count && end * width <= buffer.size(),
+         "numbers beyond a buffer");
+  const auto row = static_cast<std::size_t>(runs.count * width);
+  std::vector<std::uint8_t> bytes(row * static_cast<std::size_t>(runs.rows));
+  check(
+      cudaMemcpy2D(bytes.data(), row, buffer.get() + runs.first * width, static_cast<std::size_t>(runs.stride * width),
+                   row, static_cast<std::size_t>(runs.rows), cudaMemcpyDeviceToHost),
+      "copy from the device");
   std::vector<float> numbers;
   for (std::size_t i = 0; i < bytes.size(); i += static_cast<std::size_t>(width)) {
     if (format == ProductFormat::kFp8) {

@@ -18,6 +18,16 @@ namespace shardplan::cuda {
 [[nodiscard]] std::vector<float> numbers_of(const Buffer<char>& buffer, ProductFormat format, std::int64_t first,
                                             std::int64_t count);
 
+// The same of `rows` such runs of numbers, each `stride` numbers behind the one before, in one copy.
+struct RunsOfNumbers {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  std::int64_t stride = 0;
+  std::int64_t rows = 1;
+};
+[[nodiscard]] std::vector<float> numbers_of(const Buffer<char>& buffer, ProductFormat format,
+                                            const RunsOfNumbers& runs);
+
 // Row `row` of out = x w^T, w being the `matrix`th of [n, k] matrices: its first, middle and last number. `out` is
 // bf16, or fp32 where the operands are.
 struct ProductRow {

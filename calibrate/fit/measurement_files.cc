@@ -75,6 +75,7 @@ MeasuredTable empty_table(const std::string& path, const RecordKind& kind) {
   for (const auto& [field, column] : kind.columns) table.columns.emplace_back(column);
   table.columns.emplace_back(kind.format_column);
   table.columns.emplace_back("op_name");
+  table.columns.emplace_back("kernel_source");
   table.swept = kind.swept;
   table.constants["distribution"] = "balanced";
   return table;
@@ -93,6 +94,7 @@ void add_record(const Json& record, const std::string& where, int line, const Re
   }
   row.push_back(format_in_tables(object.string("format")));
   row.emplace_back(kind.kind);
+  row.push_back(object.string_or("kernel_source", ""));
   const double swept = shape.number(kind.swept, 1, 1e15);
   const double us = object.number("microseconds", 1e-3, 1e12);
   table.cells.push_back({table.rows.size(), swept, us, line});

@@ -53,6 +53,10 @@ RecordFit fit_records(const RecordFile& measured, const std::string& name, Sampl
   for (const FitInput& input : inputs) {
     if (input.microseconds.size() >= input.least_samples) by_key[input.key].push_back(&input);
   }
+  const auto samples = [](const auto& entry) { return entry.first.starts_with(family_name(KernelFamily::kSampling)); };
+  if (sampler == SamplerChoice::kTopP && std::none_of(by_key.begin(), by_key.end(), samples))
+    throw InputError(file.path.empty() ? "records" : file.path, "too few draws from the likeliest tokens are among the records for a row of sampling",
+                     "4 shapes or more");
   for (const auto& [key, candidates] : by_key) fit.fits.push_back(best_of(candidates));
   fit.document = with_rows(document, name, fit.fits);
   return fit;

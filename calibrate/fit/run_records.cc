@@ -42,11 +42,17 @@ Json attention_shape(const Json& line, bool decode) {
   return shape;
 }
 
+// Without a gate n is the width itself, with one twice that: the flops of up and down tell. Gated where they are not told.
+bool is_gated(const Json& line) {
+  const double up = 2 * static_cast<double>(number(line, "rows")) * static_cast<double>(number(line, "k")) * static_cast<double>(number(line, "n"));
+  return real(line, "flops") < 1.75 * up || up <= 0;   // 1.5 with a gate, 2 without
+}
+
 // The experts of one rank are a layer of their own: those that it holds, and the tokens whose rows come to it.
 Json experts_shape(const Json& line) {
   const std::int64_t per_token = std::max<std::int64_t>(1, number(line, "per_token"));
   Json shape = {{"hidden", number(line, "k")},
-          {"intermediate", number(line, "n") / 2},
+          {"intermediate", number(line, "n") / (is_gated(line) ? 2 : 1)},
           {"per_token", per_token},
           {"experts", number(line, "experts")},
           {"moe_tp", 1},
@@ -76,6 +82,7 @@ std::optional<Json> table_record(const Json& line) {
     record["shape"] = attention_shape(line, kind == "attention_decode");
   } else if (kind == "grouped_gemm") {
     record["shape"] = experts_shape(line);
+    if (!is_gated(line)) record["kernel_source"] = "nongated";
   } else if (kind == "sampling" && text(line, "op") == op_name(OpKind::kSample)) {
     record["shape"] = {{"rows", number(line, "rows")}, {"row_bytes", number(line, "row_bytes")}};
   } else {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "base/errors.h"
@@ -10,12 +11,31 @@
 namespace shardplan {
 namespace {
 
+std::string place_text(const char* op, std::int64_t token) {
+  return std::string(op) + " of request " + std::to_string(request_of(token)) + ", position " + std::to_string(position_of(token)) + ": ";
+}
+
 [[noreturn]] void fail(const char* op, std::int64_t token, std::int64_t chosen) {
-  throw InternalError(std::string(op) + " of request " + std::to_string(request_of(token)) + ", position " + std::to_string(position_of(token)) +
-                      ": the unsharded run chose " + std::to_string(chosen) + ", which is not among the best here");
+  throw InternalError(place_text(op, token) + "the unsharded run chose " + std::to_string(chosen) + ", which is not among the best here");
 }
 
 bool contains(const std::vector<std::int64_t>& list, std::int64_t unit) { return std::find(list.begin(), list.end(), unit) != list.end(); }
+
+// A followed run hides what the device chose: its worst would only be what others may be as bad as.
+void require_best(const char* op, std::int64_t token, const float* scores, std::int64_t size, const std::vector<std::int64_t>& best) {
+  std::vector<bool> taken(static_cast<std::size_t>(size), false);
+  float worst = std::numeric_limits<float>::infinity();
+  for (const std::int64_t unit : best) {
+    if (unit < 0 || unit >= size || taken[static_cast<std::size_t>(unit)])
+      throw InternalError(place_text(op, token) + "the device chose " + std::to_string(unit) + ", which is none of " + std::to_string(size) + " or chosen twice");
+    taken[static_cast<std::size_t>(unit)] = true;
+    worst = std::min(worst, scores[unit]);
+  }
+  for (std::int64_t i = 0; i < size; ++i) {
+    if (taken[static_cast<std::size_t>(i)] || !(scores[i] > worst)) continue;
+    throw InternalError(place_text(op, token) + "the device left out " + std::to_string(i) + ", which scores above one that it chose");
+  }
+}
 
 }  // namespace
 
@@ -31,6 +51,7 @@ std::vector<std::int64_t> Chooser::choose(std::int64_t token, const float* score
 }
 
 std::vector<std::int64_t> Chooser::choose(std::int64_t token, const float* scores, std::int64_t size, const std::vector<std::int64_t>& best) const {
+  if (follow != nullptr) require_best(op, token, scores, size, best);
   std::vector<ScoredUnit> ranked;
   for (const std::int64_t unit : best) ranked.push_back({unit, scores[unit]});
   for (std::int64_t i = 0; follow != nullptr && i < size; ++i) {

@@ -26,7 +26,8 @@ struct Chooser {
   // those is worse than the worst of our own by more than the slack, or twice what widened the log.
   [[nodiscard]] std::vector<std::int64_t> choose(std::int64_t token, const float* scores, std::int64_t size,
                                                  std::int64_t count) const;
-  // The same where a device has found the best: the `best` of the scores, best first.
+  // The same where a device has found the best: the `best` of the scores, best first. InternalError when another run is
+  // followed and they are not the best.
   [[nodiscard]] std::vector<std::int64_t> choose(std::int64_t token, const float* scores, std::int64_t size,
                                                  const std::vector<std::int64_t>& best) const;
   // The same of units that come best first, all of them where there are fewer.

@@ -29,7 +29,8 @@ SHARDPLAN_ON_BOTH inline float race_time(std::uint64_t seed, std::int64_t row, s
   x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;
   x = (x ^ (x >> 27U)) * 0x94D049BB133111EBULL;
   x ^= x >> 31U;
-  return -logf((static_cast<float>(x >> 40U) + 0.5F) / 16777216.0F);  // of a number in (0, 1)
+  return -logf((static_cast<float>(x >> 41U) + 0.5F) /
+               8388608.0F);  // of a number in (0, 1): 23 bits and a half are a float's 24
 }
 
 // Index of the drawn token of one row of `count` logits. Precondition: count > 0, temperature > 0, 0 < top_p <= 1.

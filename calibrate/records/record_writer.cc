@@ -35,14 +35,18 @@ RecordWriter::RecordWriter(std::string path, const RecordHeader& header) : path_
 void RecordWriter::check_libraries(const RecordHeader& before, const RecordHeader& now) const {
   for (const auto& [name, version] : now.libraries) {
     const auto found = before.libraries.find(name);
-    if (found == before.libraries.end() || found->second == version) continue;
+    if (found == before.libraries.end())  // its kernels would be missing of the shapes that are there
+      throw InputError(path_, "holds records made without " + name + ", which is here", "another file");
+    if (found->second == version) continue;
     throw InputError(path_, "holds records made with " + name + " " + found->second + ", and here is " + version, "another file");
   }
 }
 
-void RecordWriter::append(const Record& record) {
-  write(line_of(record));
-  ++keys_[record.key()][record.library];
+void RecordWriter::append(const std::vector<Record>& records) {
+  std::string lines;
+  for (const Record& record : records) lines += line_of(record);
+  write(lines);
+  for (const Record& record : records) ++keys_[record.key()][record.library];
 }
 
 void RecordWriter::write(const std::string& line) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "calibrate/records/record.h"
 
@@ -13,7 +14,7 @@ namespace shardplan {
 class RecordWriter {
  public:
   // Goes on with `path` where it is there (half a line at its end is cut off), else begins it with the header. InputError when the
-  // file is of another device, backend or library version, no file of records, or in the hands of another writer.
+  // file is of another device, backend or library version or was made without a library that is here, no file of records, or in the hands of another writer.
   RecordWriter(std::string path, const RecordHeader& header);
 
   // Rounds in which it was measured, by whichever library was most often.
@@ -25,8 +26,10 @@ class RecordWriter {
     return most;
   }
   [[nodiscard]] std::size_t size() const { return keys_.size(); }
-  // On disk when it returns. EnvironmentError "FILE: cannot write ...; N records are kept" (a full disk).
-  void append(const Record& record);
+  // On disk when it returns, all or, but for a machine that stops meanwhile, none: what several libraries took for one shape
+  // belongs together. EnvironmentError "FILE: cannot write ...; N records are kept" (a full disk).
+  void append(const std::vector<Record>& records);
+  void append(const Record& record) { append(std::vector<Record>{record}); }
 
  private:
   void check_libraries(const RecordHeader& before, const RecordHeader& now) const;

@@ -31,12 +31,17 @@ Shape product_fields(const WorkForm& form, double rows) {
   return {{"m", rounded(rows)}, {"n", n}, {"k", form.products.front().k}, {"batch", form.products.front().batch}};
 }
 
+// Of the keys, those that a latent cache was expanded to included; 1: all heads read the latent itself.
+std::int64_t local_kv_heads(const StepGraph& graph, ValueId keys) {
+  return local_extent(graph, keys, graph.tensor_of(keys).has(Dim::kKvHeads) ? Dim::kKvHeads : Dim::kHeads);
+}
+
 Shape attention_fields(const StepGraph& graph, const Node& node, const BatchShape& shape, double pairs) {
   const AttentionOp& op = graph.op_of(node).attention;
   const bool decode = op.phase == Phase::kDecode;
   const std::int64_t sequences = decode ? shape.decode_sequences : shape.prefill_sequences;
   return {{"batch", sequences}, {"tokens", decode ? 1 : shape.prefill_tokens}, {"context", rounded(decode ? shape.decode_context : shape.prefill_prefix)},
-          {"heads", local_extent(graph, node.inputs[0], Dim::kHeads)}, {"kv_heads", local_extent(graph, node.inputs[1], Dim::kKvHeads)},
+          {"heads", local_extent(graph, node.inputs[0], Dim::kHeads)}, {"kv_heads", local_kv_heads(graph, node.inputs[1])},
           {"qk_dim", op.qk_dim}, {"v_dim", op.v_dim}, {"window", op.window}, {"pairs", rounded(pairs)}};
 }
 

@@ -294,6 +294,13 @@ TEST_CASE("a device's choice is judged as the host's own: recorded, and held aga
   CHECK(follows.choose(7, scores.data(), 4, Ids{3, 1}) == Ids{1, 3});
   const std::vector<float> others{2.0F, 0.1F, 1.9F, 0.5F};  // 1 and 3 are far from the best here
   CHECK_THROWS(follows.choose(7, others.data(), 4, Ids{0, 2}));
+  // A device that does not choose the best, though what is followed is good.
+  CHECK_THROWS(follows.choose(7, scores.data(), 4, Ids{0, 2}));
+  CHECK_THROWS(follows.choose(7, scores.data(), 4, Ids{1, 2}));
+  CHECK_THROWS(follows.choose(7, scores.data(), 4, Ids{1, 1}));
+  CHECK_THROWS(follows.choose(7, scores.data(), 4, Ids{1, 4}));
+  const std::vector<float> ties{0.5F, 2.0F, 2.0F, 2.0F};
+  CHECK(follows.choose(7, ties.data(), 4, Ids{2, 3}) == Ids{1, 3});
 }
 
 }  // namespace

@@ -137,6 +137,10 @@ TEST_CASE("the device's sampler draws the host's token") {
   CHECK(drawn == 240);
 }
 
+TEST_CASE("no token of a race arrives at once") {
+  CHECK(race_time(1, 0, 13'985'623) > 0);  // its random bits are all ones
+}
+
 TEST_CASE("thresholds keep as many as are wanted, and all that tie with the last") {
   Lone team;
   const std::vector<float> logits{0.0F, 3.0F, 1.0F, 3.0F, 2.0F, 1.0F, -1.0F};

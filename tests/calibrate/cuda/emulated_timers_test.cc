@@ -98,6 +98,36 @@ TEST_CASE("attention of all requests is measured in one launch and comes out rig
   CHECK(measured >= 6);
 }
 
+TEST_CASE("attention over a latent has the KV heads of its price, and its values count once") {
+  int shared = 0, expanded = 0;
+  for (const char* kind : {"attention_decode", "attention_prefill"}) {
+    for (const NodeCase& c : of_kind(cases_of(small_latent(), kSteps), kind)) {
+      INFO(c.key());
+      const bool one = c.graph->op_of(c.graph->nodes[c.node]).attention.shared_kv;
+      CHECK(field(c, "kv_heads") == (one ? 1 : field(c, "heads")));
+      ++(one ? shared : expanded);
+    }
+  }
+  CHECK(shared > 0);
+  CHECK(expanded > 0);
+}
+
+TEST_CASE("attention to chosen positions or compressed entries is not measured as dense") {
+  int left = 0;
+  for (const ModelSpec& model : {small_sparse(), small_compressed()}) {
+    for (const char* kind : {"attention_decode", "attention_prefill"}) {
+      for (const NodeCase& c : of_kind(cases_of(model, kSteps), kind)) {
+        INFO(c.key());
+        const auto& op = c.graph->op_of(c.graph->nodes[c.node]);
+        const bool dense = op.kind == OpKind::kAttention && op.attention.top_k == 0 && op.attention.entry_tokens == 0;
+        CHECK(time_attention(c, kQuick).empty() != dense);
+        left += dense ? 0 : 1;
+      }
+    }
+  }
+  CHECK(left >= 4);
+}
+
 TEST_CASE("small operations are measured as what they are, others not at all; sampling both ways") {
   std::vector<std::string> measured, left;
   for (const NodeCase& c : cases_of(small_gated(), kSteps)) {

@@ -174,7 +174,8 @@ TEST_CASE("Sampling and unevenly loaded experts of calibrate run become samples 
             ", \"microseconds\": " + std::to_string(4 + rows * 0.512004 / (4.8 * 0.5)) + "}\n";
   }
   text += R"({"kind": "sampling", "format": "", "op": "sample_top_p", "rows": 4, "row_bytes": 512004, "ranks": 1, "microseconds": 99}
-{"kind": "grouped_gemm", "format": "bf16", "tokens": 64, "rows": 100, "experts": 16, "per_token": 4, "n": 2048, "k": 4096, "active": 9, "fullest": 40, "tiles_16": 12, "tiles_32": 10, "tiles_64": 9, "tiles_128": 9, "ranks": 1, "microseconds": 300}
+{"kind": "grouped_gemm", "format": "bf16", "tokens": 64, "rows": 100, "experts": 16, "per_token": 4, "n": 2048, "k": 4096, "active": 9, "fullest": 40, "tiles_16": 12, "tiles_32": 10, "tiles_64": 9, "tiles_128": 9, "ranks": 1, "flops": 2516582400, "microseconds": 300}
+{"kind": "grouped_gemm", "format": "bf16", "tokens": 64, "rows": 100, "experts": 16, "per_token": 4, "n": 2048, "k": 4096, "active": 9, "fullest": 40, "tiles_16": 12, "tiles_32": 10, "tiles_64": 9, "tiles_128": 9, "ranks": 1, "flops": 3355443200, "microseconds": 300}
 )";
   write(path, text);
   const auto tables = read_measurements(path);
@@ -191,9 +192,12 @@ TEST_CASE("Sampling and unevenly loaded experts of calibrate run become samples 
   REQUIRE(inputs.size() == 1);
   std::vector<double> parameters;
   for (const ParameterSpec& spec : form_parameters(KernelForm::kGroupedGemm)) parameters.push_back(spec.start);
-  const ExpertsShape shape{.tokens = 25, .per_token = 4, .experts = 16, .rows = 100, .active = 9, .tiles = {12, 10, 9, 9}, .hidden = 4096, .width = 1024};
+  ExpertsShape shape{.tokens = 25, .per_token = 4, .experts = 16, .rows = 100, .active = 9, .tiles = {12, 10, 9, 9}, .hidden = 4096, .width = 1024};
   const KernelDevice device{132, hardware.device.peak[0].value() * 1e-6, 4.8e6};
   CHECK(inputs[0].predict(0, parameters.data()) == Approx(grouped_gemm_us(shape, device, parameters.data())).epsilon(1e-6));
+  shape.matrices = 2;   // the same n without a gate: experts twice as wide
+  shape.width = 2048;
+  CHECK(inputs[0].predict(1, parameters.data()) == Approx(grouped_gemm_us(shape, device, parameters.data())).epsilon(1e-6));
 }
 
 TEST_CASE("More rows or tokens never make a kernel faster, and none beats the peak") {

@@ -75,7 +75,9 @@ RunCounts measure_all(const RunFlags& flags, const CalibrationBackend& backend) 
       if (writer.rounds(c.key()) >= round) ++counts.known;
       else {
         const auto timings = measured(c, backend, options);
-        for (const NodeTiming& timing : timings) writer.append(record_of(c, timing, header.device));
+        std::vector<Record> records;
+        for (const NodeTiming& timing : timings) records.push_back(record_of(c, timing, header.device));
+        writer.append(records);
         counts.measured += timings.empty() ? 0 : 1;
         counts.beyond += timings.empty() && round == 1 ? 1 : 0;
       }

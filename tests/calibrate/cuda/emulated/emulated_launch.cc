@@ -1,3 +1,5 @@
+#undef _FORTIFY_SOURCE  // its longjmp takes another coroutine's stack for a frame that has been left
+
 #include "emulated_launch.h"
 
 #include <setjmp.h>
