@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 #include "planner/cluster.h"
 #include "planner/deployment.h"
@@ -19,8 +21,10 @@ void add_dropped_picks(const PlanRequest& request, Plan& plan) {
 
 std::string dropped_text(const std::optional<ExpertDrops>& drops) {
   if (!drops) return "";
-  return fmt::format("{:.2g} % of picks dropped: experts take {} of {} tokens, the most popular is asked for {}",
-                     100 * drops->dropped_ratio, format_count(static_cast<double>(drops->capacity)),
+  const double percent = 100 * drops->dropped_ratio;
+  const std::string part = percent > 0 && percent < 0.05 ? "<0.1" : fmt::format("{:.1f}", percent);
+  return fmt::format("{} % of picks dropped: experts take {} of {} tokens, the most popular is asked for {}", part,
+                     format_count(static_cast<double>(std::min(drops->capacity, drops->tokens))),
                      format_count(static_cast<double>(drops->tokens)), format_count(drops->hottest_tokens));
 }
 

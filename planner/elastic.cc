@@ -38,14 +38,14 @@ std::vector<GraphOfBoth> graphs_of(const ModelSpec& model, const LoweredModel& b
 
 // The old ranks serve as many new ones each, one after the other, all at the same time.
 Seconds copy_time(const CollectivePricer& collectives, const ScaleCost& cost) {
-  if (cost.copied_rank_bytes <= 0) return Seconds(0);
   const std::int64_t fresh = cost.to - cost.from;
+  if (cost.copied_rank_bytes <= 0 || fresh <= 0) return Seconds(0);
   const GroupShape pair{{{2, cost.from}}, {{std::min(cost.from, fresh), 1}}};
   const Seconds one = collectives.curve(CollectiveKind::kSendReceive, pair, 1).direct(cost.copied_rank_bytes).time;
   return one * static_cast<double>(ceil_div(fresh, cost.from));
 }
 
-// Experts of one layer among all ranks of the larger layout.
+// What one layer moves among all ranks of the larger layout.
 Seconds exchange_time(const CollectivePricer& collectives, std::int64_t ranks, double received) {
   if (received <= 0 || ranks < 2) return Seconds(0);
   const double sent = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
@@ -62,13 +62,21 @@ void add_moves(const PlanRequest& request, const LoweredModel& before, const Low
     const std::vector<LackedBytes> lacked =
         lacked_bytes({graph.before, from}, {graph.after, to}, request.price.expert_load, graph.with_tables);
     const auto count = static_cast<double>(graph.count);
+    const std::int64_t ranks = std::max(cost.from, cost.to);
     double most = 0;
+    double most_resliced = 0;
     for (std::size_t r = 0; r < lacked.size(); ++r) {
-      copied[r] += lacked[r].others * count;
       experts[r] += lacked[r].experts * count;
       most = std::max(most, lacked[r].experts);
+      if (static_cast<std::int64_t>(r) >= cost.from) {
+        copied[r] += lacked[r].others * count;
+        continue;
+      }
+      cost.resliced_bytes += lacked[r].others * count;
+      most_resliced = std::max(most_resliced, lacked[r].others);
     }
-    cost.reshuffle += exchange_time(collectives, std::max(cost.from, cost.to), most) * count;
+    cost.reshuffle += exchange_time(collectives, ranks, most) * count;
+    cost.reslice += exchange_time(collectives, ranks, most_resliced) * count;
   }
   for (std::size_t r = 0; r < copied.size(); ++r) {
     cost.copied_bytes += copied[r];
@@ -91,9 +99,13 @@ double staging_of(const Ledger& ledger) {
 
 std::string scale_obstacle(const PlanRequest& request, const ParallelConfig& config, std::int64_t ranks) {
   const std::int64_t group = config.tp * config.pcp;
+  const std::int64_t unit = std::lcm(group, config.moe_tp);
   if (!config.variant.elastic_ep) return "the ranks of an instance are fixed without --elastic-ep";
-  if (ranks < 1 || ranks % std::lcm(group, config.moe_tp) != 0)
-    return fmt::format("they are no whole number of attention groups of {}", group);
+  if (ranks < 1 || ranks % unit != 0)
+    return unit == group
+               ? fmt::format("they are no whole number of attention groups of {}", group)
+               : fmt::format("they do not divide by {}: attention groups of {}, experts sliced over {} (moe_tp)", unit,
+                             group, config.moe_tp);
   const ParallelConfig scaled = scaled_config(request, config, ranks);
   const std::vector<Violation> violations = violations_of(request, scaled);
   if (!violations.empty()) return violations.front().message;
@@ -155,6 +167,9 @@ void add_scale_rows(const PlanRequest& request, const Plan& plan, std::vector<Da
         {"experts", "old layout", "new layout", per, cost.expert_bytes * replicas, link, cost.reshuffle, true,
          fmt::format("{} to the busiest rank through a buffer of {}; nothing is served",
                      format_bytes(bytes_of(cost.expert_rank_bytes)), format_bytes(bytes_of(cost.staging_bytes)))});
+    if (cost.resliced_bytes > 0)
+      rows.push_back({"slices over all ranks", "old layout", "new layout", per, cost.resliced_bytes * replicas, link,
+                      cost.reslice, true, "dense and shared FFNs of ranks that stay; nothing is served"});
     rows.push_back({"communicators, CUDA graphs", "host", "device", per, 0, "none", cost.fixed, true,
                     "assumed; nothing is served"});
     if (cost.lost_groups == 0) continue;

@@ -4,7 +4,8 @@
 //   prepare   while the old layout serves: each new rank takes what is no expert from an old one
 //   switch    no step starts; the new group's communicators take over, experts move layer by layer to where the new
 //   layout
-//             has them, CUDA graphs are captured again, steps go on
+//             has them, and so do slices over all ranks (dense and shared FFNs); CUDA graphs are captured again, steps go
+//             on
 // Requests and caches stay on the ranks that stay. Of ranks that go, the cache is lost: their requests start over,
 // unless the switch waits until all requests have ended (drain). One buffer of a layer's experts on a rank lasts as
 // long as the engine. Bytes are read off the step graphs of both layouts (costmodel/weight_moves.h) and priced with the
@@ -37,6 +38,7 @@ struct ScaleCost {
   std::int64_t to = 0;
   double copied_bytes = 0;       // what is no expert, to all new ranks
   double copied_rank_bytes = 0;  // to each of them
+  double resliced_bytes = 0;     // what is no expert, to ranks that stay: slices over all ranks
   double expert_bytes = 0;       // to all ranks
   double expert_rank_bytes = 0;  // to the rank that takes most
   double staging_bytes = 0;      // on each rank, as long as the engine runs
@@ -44,9 +46,10 @@ struct ScaleCost {
   double lost_requests = 0;      // that run there in the steady state, and start over
   Seconds prepare;               // while the old layout serves
   Seconds reshuffle;             // experts, while nothing is served
+  Seconds reslice;               // slices of what is no expert, likewise
   Seconds fixed;                 // communicators and CUDA graphs, likewise
   bool fits = true;              // both layouts hold a request
-  [[nodiscard]] Seconds pause() const { return reshuffle + fixed; }
+  [[nodiscard]] Seconds pause() const { return reshuffle + reslice + fixed; }
 };
 
 // Preconditions: both are legal layouts of the request's model, alike but for attention groups and ep; `cluster` has

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "base/errors.h"
 
@@ -92,17 +93,26 @@ SimulationResult simulate_scaled(const PlanRequest& request, const ParallelConfi
   };
   const SimulatedPool& first = pool_of(config.stage_ranks());
   SimulationInput input = input_of(request, first, traffic, settings);
-  std::int64_t ranks = config.stage_ranks();
+  std::vector<std::int64_t> layouts{config.stage_ranks()};   // in turn; where a drain is given up an earlier one stays
   for (const ScaleAsk& ask : settings.scales.asks) {
     const SimulatedPool& next = pool_of(ask.ranks);
     input.pool.instance.blocks = std::min(input.pool.instance.blocks, next.settings().instance.blocks);
-    const ScaleCost cost = scale_cost(request, pool_of(ranks).config(), next.config(), 0, settings.scales.fixed);
-    for (std::int32_t replica = 0; replica < static_cast<std::int32_t>(config.replicas); ++replica) {
-      input.scales.push_back({.replica = replica, .at = sim_time(ask.at), .prepare = sim_time(cost.prepare), .pause = sim_time(cost.pause()),
-                              .groups = next.config().dpa, .timer = next.settings().timer, .busiest_ratio = next.settings().instance.busiest_ratio,
-                              .drain = settings.scales.drain.has_value(), .drain_timeout = sim_time(settings.scales.drain.value_or(Seconds(0)))});
+    const auto times_from = [&](std::int64_t ranks) -> ScaleTimes {
+      const ParallelConfig& from = pool_of(ranks).config();
+      const ScaleCost cost = scale_cost(request, from, next.config(), 0, settings.scales.fixed);
+      return {from.dpa, sim_time(cost.prepare), sim_time(cost.pause())};
+    };
+    const ScaleTimes times = times_from(layouts.back());
+    std::vector<ScaleTimes> otherwise;
+    if (settings.scales.drain) {
+      for (const std::int64_t ranks : std::set<std::int64_t>(layouts.begin(), layouts.end())) otherwise.push_back(times_from(ranks));
     }
-    ranks = ask.ranks;
+    for (std::int32_t replica = 0; replica < static_cast<std::int32_t>(config.replicas); ++replica) {
+      input.scales.push_back({.replica = replica, .at = sim_time(ask.at), .prepare = times.prepare, .pause = times.pause,
+                              .groups = next.config().dpa, .timer = next.settings().timer, .busiest_ratio = next.settings().instance.busiest_ratio,
+                              .drain = settings.scales.drain.has_value(), .drain_timeout = sim_time(settings.scales.drain.value_or(Seconds(0))), .otherwise = otherwise});
+    }
+    layouts.push_back(ask.ranks);
   }
   const auto source = make_source(traffic, request.workload, first.ledger().block_tokens);
   input.source = source.get();

@@ -14,7 +14,8 @@ constexpr std::int64_t kKinds = 16;
 DeploymentRun::DeploymentRun(const SimulationInput& input)
     : input_(input), recorder_(input.targets, input.records, input.series_points),
       pool_(input.pool, input.decode_pool ? PoolRole::kPrefill : PoolRole::kServe, 0, events_, table_, *this, input.seed),
-      tokeniser_free_(static_cast<std::size_t>(input.pool.replicas)), scaling_(static_cast<std::size_t>(input.pool.replicas)) {
+      tokeniser_free_(static_cast<std::size_t>(input.pool.replicas)), scaling_(static_cast<std::size_t>(input.pool.replicas)),
+      told_(input.scales.size(), false) {
   if (input.decode_pool) {
     decode_.emplace(*input.decode_pool, PoolRole::kDecode, static_cast<std::int32_t>(input.pool.replicas), events_, table_, *this, input.seed + 1);
     const auto groups = [](const ReplicaPool& pool) { return pool.size() * static_cast<std::size_t>(pool.settings().instance.groups); };
@@ -160,13 +161,17 @@ void DeploymentRun::admit(RequestSlot slot) {
 
 void DeploymentRun::queue(RequestSlot slot) {
   Request& request = table_[slot];
-  if (request.group >= pool_.instance(request.replica).settings().groups) {   // its group went while it was on its way
+  const std::int32_t replica = request.replica;
+  if (request.group == kGroupGone) {
+    if (!pool_.settings().router_sees_groups) pool_.leave(request, replica, 0);   // else its count went with the group
+    on_drained(replica);
     if (pool_.route(request)) return pool_.instance(request.replica).enqueue(slot);
     return homeless_.push_back(slot);
   }
-  if (pool_.up(request.replica)) return pool_.instance(request.replica).enqueue(slot);
-  pool_.leave(request, request.replica, request.group);   // lost on its way in
-  if (!input_.requeue_lost && !scaling_[static_cast<std::size_t>(request.replica)].under_way) return give_up(slot);
+  if (pool_.up(replica)) return pool_.instance(replica).enqueue(slot);
+  pool_.leave(request, replica, request.group);   // lost on its way in
+  on_drained(replica);
+  if (!input_.requeue_lost && !scaling_[static_cast<std::size_t>(replica)].under_way) return give_up(slot);
   admit(slot);
 }
 
@@ -324,7 +329,7 @@ void DeploymentRun::finish(SimulationResult& result) const {
   add(pool_);
   if (decode_) add(*decode_);
   result.events = events_.happened();
-  result.scales = scaled_;
+  result.scales = scale_records();
   result.host_loaded_blocks = host_loaded_;
   result.remote_loaded_blocks = remote_loaded_;
   if (links_) {

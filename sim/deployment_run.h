@@ -50,6 +50,8 @@ class DeploymentRun : public EventTarget, public InstanceObserver, public Transf
   void resume(std::int32_t replica);
   void end_scale(std::int32_t replica);
   void require_scales() const;
+  [[nodiscard]] ScaleTimes scale_times(std::size_t event) const;
+  [[nodiscard]] std::vector<ScaleRecord> scale_records() const;
   void readmit();
   void start_over(RequestSlot slot);
   void give_up(RequestSlot slot);
@@ -82,6 +84,7 @@ class DeploymentRun : public EventTarget, public InstanceObserver, public Transf
   std::vector<RequestSlot> homeless_;       // every replica is down
   std::vector<RequestSlot> stranded_;       // cache computed, every decode replica is down: replica -1
   std::vector<EventId> moves_;              // of caches that wait for the start-up of their transfer, by slot
+  static constexpr std::int32_t kGroupGone = -1;   // of a request on its way to a group that went meanwhile
   // Of each replica: the scale event under way, and those that wait for its end.
   struct Scaling {
     bool under_way = false;
@@ -93,6 +96,7 @@ class DeploymentRun : public EventTarget, public InstanceObserver, public Transf
   };
   std::vector<Scaling> scaling_;
   std::vector<ScaleRecord> scaled_;
+  std::vector<bool> told_;                  // of each scale event
   EventId arrival_;
   SimTime arrival_time_;
 };

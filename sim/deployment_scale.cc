@@ -26,6 +26,16 @@ void DeploymentRun::require_scales() const {
   }
 }
 
+// From the layout that is there.
+ScaleTimes DeploymentRun::scale_times(std::size_t index) const {
+  const ScaleEvent& event = input_.scales[index];
+  const std::int64_t groups = pool_.instances()[static_cast<std::size_t>(event.replica)]->settings().groups;
+  for (const ScaleTimes& times : event.otherwise) {
+    if (times.groups == groups) return times;
+  }
+  return {groups, event.prepare, event.pause};
+}
+
 void DeploymentRun::begin_scale(std::size_t index) {
   const ScaleEvent& event = input_.scales[index];
   Scaling& scaling = scaling_[static_cast<std::size_t>(event.replica)];
@@ -37,7 +47,8 @@ void DeploymentRun::begin_scale(std::size_t index) {
                     .groups = event.groups,
                     .asked = event.at};
   if (!event.drain) {
-    schedule(events_.now() + event.prepare, EventPriority::kFault, Kind::kSwitch, static_cast<std::int64_t>(index));
+    schedule(events_.now() + scale_times(index).prepare, EventPriority::kFault, Kind::kSwitch,
+             static_cast<std::int64_t>(index));
     return;
   }
   scaling.drains = true;
@@ -53,7 +64,7 @@ void DeploymentRun::on_drained(std::int32_t replica) {
   if (!scaling.drains || pool_.requests_of(replica) > 0) return;
   scaling.drains = false;
   events_.cancel(scaling.deadline);
-  schedule(events_.now() + input_.scales[scaling.event].prepare, EventPriority::kSample, Kind::kSwitch,
+  schedule(events_.now() + scale_times(scaling.event).prepare, EventPriority::kSample, Kind::kSwitch,
            static_cast<std::int64_t>(scaling.event));
 }
 
@@ -70,21 +81,24 @@ void DeploymentRun::on_quiet(std::int32_t instance) {
   Scaling& scaling = scaling_[static_cast<std::size_t>(instance)];
   const ScaleEvent& event = input_.scales[scaling.event];
   scaling.record.paused = events_.now();
+  const SimTime pause = scale_times(scaling.event).pause;
   pool_.instance(instance).relayout(*event.timer, event.groups, event.busiest_ratio);
   std::vector<RequestSlot> lost;
   for (RequestSlot slot = 0; slot < table_.slots(); ++slot) {
-    const Request& request = table_[slot];
+    Request& request = table_[slot];
     const RequestPhase phase = request.phase;
     const bool inside =
         phase == RequestPhase::kWaiting || phase == RequestPhase::kPrefilling || phase == RequestPhase::kLost;
-    if (inside && request.replica == instance && request.group >= event.groups) lost.push_back(slot);
+    if (request.replica != instance || request.group < event.groups) continue;
+    if (inside) lost.push_back(slot);
+    if (phase == RequestPhase::kOutside) request.group = kGroupGone;
   }
   pool_.regroup(instance);  // what counted the lost ones goes with their groups
   if (!pool_.settings().router_sees_groups) {
     for (const RequestSlot slot : lost) pool_.leave(table_[slot], instance, 0);
   }
   scaling.record.lost = std::ssize(lost);
-  schedule(events_.now() + event.pause, EventPriority::kFault, Kind::kResume, instance);
+  schedule(events_.now() + pause, EventPriority::kFault, Kind::kResume, instance);
   for (const RequestSlot slot : lost) start_over(slot);
 }
 
@@ -93,10 +107,29 @@ void DeploymentRun::resume(std::int32_t replica) {
   end_scale(replica);
 }
 
+// Those that the run has ended, and after them those that it has not.
+std::vector<ScaleRecord> DeploymentRun::scale_records() const {
+  std::vector<ScaleRecord> records = scaled_;
+  for (std::size_t s = 0; s < input_.scales.size(); ++s) {
+    if (told_[s]) continue;
+    const ScaleEvent& event = input_.scales[s];
+    const std::int64_t groups = pool_.instances()[static_cast<std::size_t>(event.replica)]->settings().groups;
+    const Scaling& scaling = scaling_[static_cast<std::size_t>(event.replica)];
+    const bool begun = scaling.under_way && scaling.event == s;
+    records.push_back(
+        begun ? scaling.record
+              : ScaleRecord{
+                    .replica = event.replica, .groups_before = groups, .groups = event.groups, .asked = event.at});
+    records.back().ended = false;
+  }
+  return records;
+}
+
 void DeploymentRun::end_scale(std::int32_t replica) {
   Scaling& scaling = scaling_[static_cast<std::size_t>(replica)];
   scaling.record.resumed = events_.now();
   scaled_.push_back(scaling.record);
+  told_[scaling.event] = true;
   scaling.under_way = false;
   pool_.set_up(replica, true);
   readmit();

@@ -62,6 +62,12 @@ struct ReplicaFault {
 
 // Elastic: an instance goes on with another number of attention groups. `prepare` passes while it serves; then no step starts for
 // `pause`. With `drain` newcomers wait and the switch waits for all requests to end; where that takes longer, nothing changes.
+struct ScaleTimes {
+  std::int64_t groups = 1;
+  SimTime prepare;
+  SimTime pause;
+};
+
 struct ScaleEvent {
   std::int32_t replica = 0;
   SimTime at;
@@ -72,6 +78,7 @@ struct ScaleEvent {
   double busiest_ratio = 1;
   bool drain = false;
   SimTime drain_timeout;
+  std::vector<ScaleTimes> otherwise;     // from these groups: where events before it were given up
 };
 
 // What became of one.
@@ -84,6 +91,7 @@ struct ScaleRecord {
   SimTime resumed;
   std::int64_t lost = 0;                 // requests of groups that went: they start over, or fail
   bool given_up = false;                 // requests did not end in time
+  bool ended = true;                     // false: the run was over before it was asked or done; paused and resumed say nothing
 };
 
 struct ServiceTargets {

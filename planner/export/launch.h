@@ -38,6 +38,7 @@ struct EngineLaunch {
   std::string config_flag;                // names that file on the command line
   std::vector<std::string> worker_flags;  // of nodes beyond the first
   bool under_mpi = false;                 // node 0 starts all ranks
+  bool under_ray = false;                 // likewise, over a Ray cluster that is there
   std::string image;                      // container
   std::vector<std::string> notes;
 };

@@ -22,13 +22,15 @@ void add_files(const PlanRequest& request, const Plan& plan, const EngineLaunch&
   if (nodes > 1 && engine.under_mpi)
     launch.notes.push_back("each replica runs on " + std::to_string(nodes) +
                            " nodes: start the script on the first, which reaches the others over ssh");
+  else if (nodes > 1 && engine.under_ray)
+    launch.notes.emplace_back("no manifest of a group of nodes: its size is fixed, and it would have to start Ray");
   else if (nodes > 1)
     launch.notes.push_back("each replica runs on " + std::to_string(nodes) +
                            " nodes: start the script on every one with its node number");
   launch.command = command_text(engine, "", true);
   launch.files.push_back(launch_script(request, plan, launch, engine));
   if (!engine.config.empty()) launch.files.push_back({launch.engine + ".yaml", yaml_mapping(engine.config), false});
-  if (nodes > 1) launch.files.push_back(leader_worker_set(request, plan, launch, engine));
+  if (nodes > 1 && !engine.under_ray) launch.files.push_back(leader_worker_set(request, plan, launch, engine));
 }
 
 }  // namespace

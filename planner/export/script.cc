@@ -10,7 +10,7 @@
 namespace shardplan {
 namespace {
 
-std::string header(const PlanRequest& request, const Plan& plan, const Launch& launch, bool mpi) {
+std::string header(const PlanRequest& request, const Plan& plan, const Launch& launch, const EngineLaunch& engine) {
   const ParallelConfig& c = plan.config;
   std::string text = "#!/usr/bin/env bash\n";
   text += shell_comment(fmt::format("# {} on {} x {}, {} {}: {}", request.model.name, c.gpus(), request.hardware.name,
@@ -19,12 +19,15 @@ std::string header(const PlanRequest& request, const Plan& plan, const Launch& l
   text += fmt::format("# Predicted: TTFT {}, TPOT {}, {:.0f} output tokens/s at {:.0f} requests at once.\n",
                       format_seconds(plan.serving.ttft), format_seconds(plan.serving.tpot),
                       plan.serving.output_tokens_per_second, plan.serving.concurrency);
-  if (mpi)
+  if (engine.under_mpi)
     return text + fmt::format("# Usage: HOSTS=node0:{0},node1:{0},.. ./{1}.sh [replica], on node 0 of the replica\n",
                               gpus_per_node(request, c), launch.engine);
   const bool several = nodes_of(request, c) > 1;
   return text + fmt::format("# Usage: {}./{}.sh [replica]{}\n", several ? "MASTER_ADDR=<address of node 0> " : "",
-                            launch.engine, several ? " [node of the replica], on every node of it" : "");
+                            launch.engine,
+                            !several           ? ""
+                            : engine.under_ray ? ", on node 0 of the replica"
+                                               : " [node of the replica], on every node of it");
 }
 
 // Which GPUs and which port a replica inside a node has.
@@ -42,13 +45,14 @@ std::string slot(const PlanRequest& request, const ParallelConfig& c) {
              gpus, gpus - 1);
 }
 
-std::string placement(const PlanRequest& request, const ParallelConfig& c, bool mpi) {
+std::string placement(const PlanRequest& request, const ParallelConfig& c, const EngineLaunch& engine) {
   std::string text = fmt::format("REPLICA=${{1:-0}}   # of {}\n", c.replicas);
   if (nodes_of(request, c) == 1) return text + "NODE=0\n" + slot(request, c);
-  if (mpi)
+  if (engine.under_mpi)
     return text + fmt::format("PORT={}\n: \"${{HOSTS:?hosts of this replica with their GPUs, such as node0:{}}}\"\n",
                               kFirstPort, gpus_per_node(request, c));
-  text += fmt::format("NODE=${{2:-0}}      # of {}\nPORT={}\n", nodes_of(request, c), kFirstPort);
+  if (!engine.under_ray) text += fmt::format("NODE=${{2:-0}}      # of {}\n", nodes_of(request, c));
+  text += fmt::format("PORT={}\n", kFirstPort);
   return text + ": \"${MASTER_ADDR:?address of node 0 of this replica}\"\n";
 }
 
@@ -84,10 +88,10 @@ std::string mpi_prefix(const EngineLaunch& engine, std::int64_t ranks) {
 LaunchFile launch_script(const PlanRequest& request, const Plan& plan, const Launch& launch,
                          const EngineLaunch& engine) {
   const ParallelConfig& c = plan.config;
-  const bool headless = nodes_of(request, c) > 1 && !engine.worker_flags.empty();
-  std::string script = header(request, plan, launch, engine.under_mpi);
+  const bool headless = nodes_of(request, c) > 1 && !engine.under_ray && !engine.worker_flags.empty();
+  std::string script = header(request, plan, launch, engine);
   for (const std::string& note : launch.notes) script += shell_comment("# " + note) + "\n";
-  script += "set -euo pipefail\n\n" + placement(request, c, engine.under_mpi) + environment_text(engine);
+  script += "set -euo pipefail\n\n" + placement(request, c, engine) + environment_text(engine);
   if (!engine.config.empty())
     script += fmt::format("CONFIG=\"$(cd \"$(dirname \"$0\")\" && pwd)/{}.yaml\"   # at the same path on every node\n",
                           launch.engine);

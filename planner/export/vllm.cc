@@ -123,6 +123,7 @@ EngineLaunch write(const PlanRequest& request, const Plan& plan, const std::stri
   launch.image = "vllm/vllm-openai:v" + full_version(version);
   launch.notes = common_notes(request, plan, true);
   launch.notes.push_back(pinned_pool(plan));
+  launch.under_ray = c.variant.elastic_ep;
   if (c.variant.elastic_ep) {
     launch.notes.emplace_back(
         "one Ray cluster over all nodes, those to be added included; start this on its first node alone. Scale with POST "

@@ -191,6 +191,7 @@ void RequestBound::for_each_exchange(const ParallelConfig& c, double tokens, std
     visit(CollectiveKind::kReduceScatter, experts, 1, met, token_bytes_);
   } else if (c.ep > 1) {
     const double row = token_bytes_ * copies_sent(c) * static_cast<double>(c.ep) / static_cast<double>(c.ep - 1);
+    if (row <= 0) return;  // a capacity factor may drop every copy
     const TokenCopies copies{token_bytes_ / row, static_cast<double>(moe_of(request_.model)->experts_per_token)};
     visit(CollectiveKind::kDispatch, c.ep, c.ep_stride(), over(tokens, c.stage_ranks()), row, copies);
     visit(CollectiveKind::kCombine, c.ep, c.ep_stride(), over(tokens, c.stage_ranks()), row, copies);

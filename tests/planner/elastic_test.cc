@@ -66,6 +66,24 @@ TEST_CASE("Sixteen ranks to eight: nothing but experts moves, and half of the re
   CHECK(cost.lost_requests == Approx(50));
 }
 
+TEST_CASE("Fewer ranks: those that stay take wider slices of dense and shared FFNs while nothing is served") {
+  PlanRequest request = request_for({.model = "deepseek-v3", .gpus = 16, .engine = "", .isl = 512, .osl = 128});
+  request.workload.concurrency = 64;
+  ParallelConfig wide = elastic(16);
+  wide.dense_tp = 16;
+  const ScaleCost cost = scale_cost(request, wide, scaled_config(request, wide, 8), 0);
+  // Three dense layers of 3 x 7168 x 18432 in fp8 with their scales: of its eighth, only rank 0 has a half.
+  const double dense = 3 * 3.0 * 7168 * 18432;
+  CHECK(cost.resliced_bytes == Approx(dense * 15 / 16).epsilon(0.01));
+  CHECK(cost.copied_bytes == 0);
+  CHECK(cost.prepare == Seconds(0));
+  CHECK(cost.reslice > Seconds(0));
+  CHECK(cost.pause() == cost.reshuffle + cost.reslice + kSwitchSeconds);
+  const ScaleCost up = scale_cost(request, scaled_config(request, wide, 8), wide, 0);
+  CHECK(up.resliced_bytes > 0);
+  CHECK(up.copied_rank_bytes > 0);
+}
+
 TEST_CASE("While it is elastic an instance holds a buffer of one layer's experts and a second set of communicators") {
   const PlanRequest request = question();
   const Cluster cluster(request, 8);
@@ -118,12 +136,29 @@ TEST_CASE("Launch files say that an instance is elastic, and come back") {
   }
 }
 
+TEST_CASE("Over several nodes vLLM's elastic instance starts on one of them, under Ray") {
+  const PlanRequest request = question("vllm");
+  const Launch launch = export_plan(request, made_plan(request, elastic(16)));
+  CHECK(launch.refused.empty());
+  CHECK(faults_of(request, launch) == std::vector<std::string>{});
+  CHECK(launch.files.size() == 1);
+  const std::string& script = file_named(launch, ".sh").content;
+  for (const char* word : {"NODE=", "--headless", "on every node", "on every one"})
+    CHECK(script.find(word) == std::string::npos);
+  CHECK(script.find("MASTER_ADDR:?") != std::string::npos);
+}
+
 TEST_CASE("Ranks that an instance cannot have are refused with the reason") {
   CHECK(scale_obstacle(question(), elastic(8), 16).empty());
   ParallelConfig pairs = elastic(4);
   pairs.tp = 2;
   pairs.ep = 8;
   CHECK(scale_obstacle(question(), pairs, 7).find("attention groups of 2") != std::string::npos);
+  ParallelConfig sliced = elastic(4);
+  sliced.moe_tp = 2;
+  sliced.ep = 2;
+  CHECK(scale_obstacle(question(), sliced, 3).find("divide by 2: attention groups of 1, experts sliced over 2") !=
+        std::string::npos);
   CHECK(scale_obstacle(question(), elastic(8), 256).find("128 experts") != std::string::npos);
   CHECK(scale_obstacle(question(), elastic(8), 2).find("weights") != std::string::npos);
   CHECK_FALSE(scale_obstacle(question(), moe_degrees(1, 8, true), 16).empty());

@@ -119,6 +119,67 @@ TEST_CASE("drained, nothing is lost and newcomers wait; what does not end in tim
   CHECK(milliseconds(given_up.run.records.of(2).first_token) < 200);
 }
 
+TEST_CASE("a drain ends with the last request inside, not with those on their way in") {
+  const std::vector<ListedSource::Row> rows{{.milliseconds = 0, .prompt_tokens = 4, .output_tokens = 3},
+                                            {.milliseconds = 95, .prompt_tokens = 4, .output_tokens = 3}};
+  for (const bool twice : {false, true}) {
+    const ListedRun run(rows, [&](SimulationInput& input) {
+      input.server.fixed = Seconds(0.01);
+      ScaleEvent event = to_groups(2, *input.pool.timer, 100, 0, 50);
+      event.drain = true;
+      event.drain_timeout = SimTime(9000 * kMillisecond);
+      input.scales = {event};
+      if (twice) input.scales.push_back(event);
+    });
+    CHECK(run.result.requests.completed == 2);
+    for (const ScaleRecord& record : run.result.scales) CHECK_FALSE(record.given_up);
+    CHECK(milliseconds(run.records.of(1).first_token) < 400);
+  }
+}
+
+TEST_CASE("a request whose group goes while it is on its way is counted once") {
+  std::vector<ListedSource::Row> rows;
+  for (std::int64_t i = 0; i < 8; ++i) rows.push_back({.milliseconds = 95, .prompt_tokens = 4, .output_tokens = 3});
+  const ListedRun run(rows, [&](SimulationInput& input) {
+    input.pool.instance.groups = 4;
+    input.pool.router_sees_groups = false;
+    input.server.fixed = Seconds(0.01);
+    input.scales = {to_groups(2, *input.pool.timer, 100, 0, 50), to_groups(4, *input.pool.timer, 200, 0, 50)};
+    input.scales[1].drain = true;  // ends only where all that was counted has left
+    input.scales[1].drain_timeout = SimTime(1000 * kMillisecond);
+  });
+  CHECK(run.result.requests.completed == 8);
+  REQUIRE(run.result.scales.size() == 2);
+  CHECK_FALSE(run.result.scales[1].given_up);
+}
+
+TEST_CASE("events that the run is over before are told as such") {
+  const std::vector<ListedSource::Row> rows{{.milliseconds = 0, .prompt_tokens = 4, .output_tokens = 3}};
+  const ListedRun run(rows, [&](SimulationInput& input) {
+    input.scales = {to_groups(2, *input.pool.timer, 5, 1000, 50), to_groups(3, *input.pool.timer, 100000, 0, 50)};
+  });
+  REQUIRE(run.result.scales.size() == 2);
+  for (const ScaleRecord& record : run.result.scales) {
+    CHECK_FALSE(record.ended);
+    CHECK(record.groups_before == 1);
+  }
+}
+
+TEST_CASE("after a drain that was given up the next event is of the layout that stayed") {
+  const std::vector<ListedSource::Row> rows{{.milliseconds = 0, .prompt_tokens = 4, .output_tokens = 60}};
+  const ListedRun run(rows, [&](SimulationInput& input) {
+    ScaleEvent never = to_groups(2, *input.pool.timer, 50, 0, 50);
+    never.drain = true;
+    never.drain_timeout = SimTime(20 * kMillisecond);
+    ScaleEvent next = to_groups(3, *input.pool.timer, 100, 0, 50);
+    next.otherwise = {{.groups = 1, .prepare = SimTime(0), .pause = SimTime(80 * kMillisecond)}};
+    input.scales = {never, next};
+  });
+  REQUIRE(run.result.scales.size() == 2);
+  CHECK(run.result.scales[0].given_up);
+  CHECK(milliseconds(run.result.scales[1].resumed - run.result.scales[1].paused) == Approx(80));
+}
+
 std::vector<ListedSource::Row> drawn_rows() {
   std::vector<ListedSource::Row> rows;
   std::int64_t at = 0;
@@ -147,6 +208,7 @@ TEST_CASE("whatever is scaled when, every request ends with its tokens, twice al
                         *rc::gen::inRange(0, 3) == 0});
     }
     const auto groups = *rc::gen::inRange(1, 5);
+    const Seconds server(0.001 * *rc::gen::element(0, 7, 60));
     const bool async = *rc::gen::arbitrary<bool>();
     const bool sees_groups = *rc::gen::arbitrary<bool>();
     const auto router = *rc::gen::element<std::string>("round_robin", "least_requests");
@@ -154,6 +216,7 @@ TEST_CASE("whatever is scaled when, every request ends with its tokens, twice al
       LinearTimer other(law_of(2));
       return ListedRun(rows, [&](SimulationInput& input) {
         input.pool.instance.groups = groups;
+        input.server.fixed = server;
         input.pool.instance.async_scheduling = async;
         input.pool.instance.skip_ahead = skip_ahead;
         input.pool.router = router;

@@ -35,10 +35,11 @@ Document scales_document(const std::vector<ScaleRecord>& scales) {
                     {"groups_before", s.groups_before},
                     {"groups", s.groups},
                     {"asked_seconds", to_seconds(s.asked).value()},
-                    {"paused_seconds", to_seconds(s.paused).value()},
-                    {"resumed_seconds", to_seconds(s.resumed).value()},
+                    {"paused_seconds", s.ended ? Document(to_seconds(s.paused).value()) : Document()},
+                    {"resumed_seconds", s.ended ? Document(to_seconds(s.resumed).value()) : Document()},
                     {"lost_requests", s.lost},
-                    {"given_up", s.given_up}});
+                    {"given_up", s.given_up},
+                    {"ended", s.ended}});
   }
   return rows;
 }

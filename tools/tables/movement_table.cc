@@ -31,4 +31,12 @@ std::string movement_table(const std::vector<DataMovement>& rows) {
   return text;
 }
 
+std::string scaling_table(const std::vector<DataMovement>& rows) {
+  std::vector<DataMovement> scaling;
+  for (const DataMovement& row : rows) {
+    if (row.per.starts_with("scaling")) scaling.push_back(row);
+  }
+  return movement_table(scaling);
+}
+
 }  // namespace shardplan

@@ -9,5 +9,6 @@
 namespace shardplan {
 
 [[nodiscard]] std::string movement_table(const std::vector<DataMovement>& rows);  // "" for none
+[[nodiscard]] std::string scaling_table(const std::vector<DataMovement>& rows);   // those of --scale-to alone
 
 }  // namespace shardplan

@@ -11,6 +11,7 @@
 #include "planner/speculation_gain.h"
 #include "tools/tables/estimate_table.h"
 #include "tools/tables/limit.h"
+#include "tools/tables/movement_table.h"
 #include "tools/tables/numbers.h"
 #include "tools/tables/rejection_table.h"
 #include "tools/tables/verified_table.h"
@@ -118,6 +119,8 @@ std::string plan_table(const PlanRequest& request, const PlanResult& result) {
     text += fmt::format("  drafts of the first: {}\n", speculation_text(result.plans.front().serving));
   if (!result.plans.empty() && result.plans.front().serving.decode_drops)
     text += fmt::format("  decode steps of the first: {}\n", dropped_text(result.plans.front().serving.decode_drops));
+  if (!result.plans.empty() && !request.scale_to.empty())
+    text += "\nScaling an instance of the first\n" + scaling_table(data_movement(request, result.plans.front()));
   text += verified(result) + pareto_table(request, result) + rejection_table(result.rejected);
   const SearchStats& s = result.stats;
   const char* const rest = s.fitting < s.legal ? "; the rest do not fit in memory, or a bound rules them out" : "";

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "planner/simulated_pool.h"
 #include "tools/tables/estimate_table.h"
+#include "tools/tables/movement_table.h"
 #include "tools/tables/numbers.h"
 
 namespace shardplan {
@@ -50,14 +51,20 @@ std::string requests_line(const SimulateAnswer& answer, const SimulationResult& 
   return text + fmt::format("; {}\n", counted(r.requests.preempted, "preemption"));
 }
 
-std::string scale_lines(const SimulationResult& r) {
+std::string scale_line(const ScaleRecord& s, std::int64_t ranks_per_group, const std::string& replica) {
+  const std::string asked = format_seconds(to_seconds(s.asked));
+  const std::string before = whole(s.groups_before * ranks_per_group);
+  if (s.given_up) return fmt::format("  not scaled  {}{} ranks stay, asked at {}: requests did not end in time\n", replica, before, asked);
+  const std::string change = fmt::format("{}{} ranks to {}, asked at {}", replica, before, whole(s.groups * ranks_per_group), asked);
+  if (!s.ended) return fmt::format("  not scaled  {}: the run was over before\n", change);
+  return fmt::format("  scaled      {}: nothing served from {} to {}, {} lost with their groups\n", change, format_seconds(to_seconds(s.paused)),
+                     format_seconds(to_seconds(s.resumed)), counted(s.lost, "request"));
+}
+
+std::string scale_lines(const ParallelConfig& config, const SimulationResult& r) {
   std::string text;
-  for (const ScaleRecord& s : r.scales) {
-    const std::string asked = format_seconds(to_seconds(s.asked));
-    text += s.given_up ? fmt::format("  not scaled  {} groups stay, asked at {}: requests did not end in time\n", s.groups, asked)
-                       : fmt::format("  scaled      {} groups to {}, asked at {}: nothing served from {} to {}, {} lost with their groups\n", s.groups_before,
-                                     s.groups, asked, format_seconds(to_seconds(s.paused)), format_seconds(to_seconds(s.resumed)), counted(s.lost, "request"));
-  }
+  for (const ScaleRecord& s : r.scales)
+    text += scale_line(s, config.tp * config.pcp, config.replicas > 1 ? fmt::format("replica {}, ", s.replica) : "");
   return text;
 }
 
@@ -136,7 +143,8 @@ std::string simulate_table(const SimulateAnswer& answer, const RequestFlags& fla
   const std::string& asked = flags.simulate.scheduling.scheduler;
   const std::string scheduler = asked.empty() ? scheduler_of_engine(estimate.request) : asked;
   text += fmt::format("\nSimulated under the {} scheduler: {}; {}\n", scheduler, load_text(answer), lengths_text(answer));
-  text += requests_line(answer, *answer.result) + scale_lines(*answer.result) + throughput_lines(answer, *answer.result) + "\n" + times_table(answer, *answer.result);
+  text += requests_line(answer, *answer.result) + scale_lines(estimate.config, *answer.result) + throughput_lines(answer, *answer.result) + "\n" + times_table(answer, *answer.result);
+  if (!estimate.request.scale_to.empty()) text += "\n" + scaling_table(data_movement(estimate.request, estimate.result, estimate.steps));
   if (!answer.recorded.empty()) text += recorded_lines(errors_of(answer.recorded));
   if (answer.not_kept > 0) {
     text += fmt::format("\n  of single requests the first {} are kept: plots and comparisons with a log leave out {} more\n",
