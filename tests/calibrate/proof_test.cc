@@ -14,7 +14,7 @@ void check_sweep(const ModelSpec& model, const SweepGrid& grid) {
   CHECK(report.total.bytes.mismatches.empty());
 }
 
-TEST_CASE("configurations of a GQA model add up, all of them on up to 6 ranks", "[proof]") {
+TEST_CASE("configurations of a GQA model add up, all of them on up to 6 ranks", "[proof][slow]") {
   check_sweep(small_dense(), {.ranks = {1, 2, 3, 4, 6}});
   check_sweep(small_dense(), {.ranks = {8}, .every = 5});
 }
@@ -51,10 +51,14 @@ TEST_CASE("biases and Q/K norms add up: each is added once, sums of squares over
   check_sweep(small_biased(), {.ranks = {8}, .every = 307});
 }
 
-TEST_CASE("compressed attention adds up: entries striped as entries, heads by groups, streams as the residual lies", "[proof]") {
+TEST_CASE("compressed attention adds up: entries striped as entries, heads by groups, streams as the residual lies", "[proof][slow]") {
   check_sweep(small_compressed(), {.ranks = {1, 2, 4}, .every = 11});
   check_sweep(small_compressed(), {.ranks = {8}, .every = 101});
 }
+
+TEST_CASE("compressed attention adds up on a few layouts", "[proof]") { check_sweep(small_compressed(), {.ranks = {2, 4}, .every = 101}); }
+
+TEST_CASE("configurations of a GQA model add up, a few of them", "[proof]") { check_sweep(small_dense(), {.ranks = {2, 4}, .every = 17}); }
 
 TEST_CASE("sparse attention adds up, its choice among the keys of several ranks too", "[proof]") {
   const auto whole_cache = [](const ParallelConfig& config) { return config.dcp == 1; };
