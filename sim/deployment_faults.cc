@@ -57,7 +57,9 @@ void DeploymentRun::lose_answer_side(RequestSlot slot, std::int32_t replica) {
     request.previous = request.next = kNoRequest;
     return send(slot);
   }
-  if (request.phase != RequestPhase::kArriving && request.phase != RequestPhase::kLost) return;
+  // Preempted there, it waits or computes what it had.
+  const bool preempted = request.phase == RequestPhase::kWaiting || request.phase == RequestPhase::kPrefilling;
+  if (request.phase != RequestPhase::kArriving && request.phase != RequestPhase::kLost && !preempted) return;
   decode_->leave(request, request.replica, request.group);
   start_over(slot);
 }

@@ -135,6 +135,26 @@ TEST_CASE("A prefill instance lost while its cache is on its way: the prompt is 
   CHECK(with_fault(fault_at(false, 150, 300), 3, 1, false).result.requests.failed == 1);
 }
 
+// Ten blocks each in the end, of fourteen: the one that came last is preempted there, and waits or computes again.
+TEST_CASE("A decode instance lost with a request that it had preempted: whenever it happens both are answered") {
+  std::int64_t preempted = 0;
+  for (std::int64_t at = 300; at < 3000; at += 20) {
+    INFO(at);
+    LinearTimer decode_timer(round_law());
+    const ListedRun run({{0, 100, 60}, {0, 100, 60}}, [&](SimulationInput& input) {
+      input.decode_pool = PoolSettings{.instance = input.pool.instance, .timer = &decode_timer};
+      input.decode_pool->instance.blocks = 14;
+      input.pool.instance.limits.max_batched_tokens = 1000;
+      input.transfer = {.bytes_per_token_ratio = 1e7, .start_up = Seconds(5e-3), .sender = BytesPerSecond(1e10), .receiver = BytesPerSecond(1e10)};
+      input.faults = {fault_at(true, at, at + 50)};
+      input.requeue_lost = true;
+    });
+    CHECK(run.result.requests.completed == 2);
+    preempted += run.result.requests.preempted;
+  }
+  CHECK(preempted > 0);
+}
+
 TEST_CASE("A decode instance lost with a request half answered: prompt and answer are computed again, the answer goes on") {
   // The first token at 215, two more by 237; the fourth is lost at 240. 103 tokens anew: 113 ms, then the way over.
   const ListedRun run = with_fault(fault_at(true, 240, 250), 6, 1);
